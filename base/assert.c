@@ -1,0 +1,10 @@
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+_Noreturn void hb_assert_failed(const char *condition, const char *file, int line) {
+  (void)fprintf(stderr, "event=assertion_failed condition=\"%s\" place=%s:%d\n", condition, file,
+                line);
+  abort();
+}
