@@ -1,0 +1,147 @@
+/* The core: decides what each event is, what is released, what must wait and what is refused.
+ *
+ * Pure: no thread, clock, socket or disk. Data, time and completions come in by calls; effects
+ * (commits, answers, NEED, FETCH) are taken out by calls. One thread uses it, the sequencer. The
+ * cycle:
+ *
+ *   submit(batch)*  ->  take_need* / take_fetch* (a reader answers later)
+ *   decide(now)     ->  commit: the caller writes it
+ *   committed()     ->  take_answered*            or  fail() after a failed write
+ *
+ * Between decide and committed nothing else may be called but answer_need, fetched and submit;
+ * the state is provisional until committed. After fail the core can only be destroyed: whoever
+ * goes on builds a new one from the store (I6). */
+#ifndef HB_ORDERING_ORDERING_H
+#define HB_ORDERING_ORDERING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/types.h"
+#include "ordering/batch.h"
+#include "ordering/commit.h"
+
+struct hb_ordering;
+
+struct hb_ordering_options {
+  struct hb_limits limits;
+  uint64_t last_commit; /* highest commit number found in the store; numbering goes on above */
+  /* Sizes; 0 = the default in brackets. Small ones make small tests. */
+  size_t commit_bytes;         /* batches taken by one commit [16 MiB] */
+  size_t release_stream_bytes; /* block bytes released per stream and commit [4 MiB] */
+  size_t release_bytes;        /* the same over all streams [16 MiB] */
+  size_t block_bytes;          /* frames in one log block; one event may be larger [64 KiB] */
+  size_t bundle_bytes;         /* frames in one bundle; one event may be larger [1 MiB] */
+  size_t fetch_ahead_bytes;    /* spilled bundles asked for above the frontier [8 MiB] */
+};
+
+/* Time as the server tells it. served_ms: monotonic over restarts, counts only while serving. */
+struct hb_now {
+  uint64_t served_ms;
+  uint64_t wall_ms;
+};
+
+struct hb_ordering *hb_ordering_create(const struct hb_ordering_options *options);
+/* Every batch must have been handed back. NULL is allowed. */
+void hb_ordering_destroy(struct hb_ordering *core);
+
+/* ---- streams */
+
+/* A new stream (record->frozen false, or true where the configuration states first_sequence) or
+ * one being recovered: then recover_* follow and recover_end closes. HB_UNIMPLEMENTED: PER_KEY.
+ * `config` limits are resolved: none is 0. */
+HB_MUST_CHECK enum hb_code hb_ordering_add_stream(struct hb_ordering *core, uint64_t stream,
+                                                  const struct hb_stream_config *config,
+                                                  const struct hb_frontier *record,
+                                                  struct hb_err *err);
+/* The record that a new stream starts with. */
+struct hb_frontier hb_ordering_new_record(const struct hb_stream_config *config);
+/* In any order of bundles. Entries below the frontier are ignored (I10); one with none left
+ * is deleted by the next commit. HB_CORRUPT: not a bundle, or a sequence is in two of them. */
+HB_MUST_CHECK enum hb_code hb_ordering_recover_bundle(struct hb_ordering *core,
+                                                      struct hb_bundle_id id,
+                                                      struct hb_bytes *block, struct hb_err *err);
+/* A stored first-seen row; one that matches no gap is deleted later. */
+void hb_ordering_recover_gap(struct hb_ordering *core, uint64_t stream, struct hb_gap gap);
+/* A row of `unprocessed` that exists: the same refusal again does not count against the quota. */
+void hb_ordering_recover_unprocessed(struct hb_ordering *core, uint64_t stream,
+                                     uint64_t content_hash);
+/* The agreement check: coverage from the frontier must end exactly at complete_to. HB_CORRUPT
+ * with stream and both numbers else. */
+HB_MUST_CHECK enum hb_code hb_ordering_recover_end(struct hb_ordering *core, uint64_t stream,
+                                                   struct hb_now now, struct hb_err *err);
+/* Limits and ack mode; the rest of `config` must be as it was. */
+void hb_ordering_update_stream(struct hb_ordering *core, uint64_t stream,
+                               const struct hb_stream_config *config);
+/* Forget a stream: its batches come back HB_NOT_FOUND (those with a NEED out, when it returns).
+ * Not between decide and committed. */
+void hb_ordering_remove_stream(struct hb_ordering *core, uint64_t stream);
+/* State after the last committed decision; indexed_to is left 0 for the caller. False: unknown
+ * stream. Not between decide and committed. */
+bool hb_ordering_status(const struct hb_ordering *core, uint64_t stream, struct hb_now now,
+                        struct hb_stream_status *out);
+/* While set, new held events are refused: WINDOW_FULL, DISK_RESERVE. Releases go on. */
+void hb_ordering_set_disk_reserve(struct hb_ordering *core, bool reached);
+
+/* ---- batches in, answers out */
+
+/* For an unknown stream the batch comes back HB_NOT_FOUND. */
+void hb_ordering_submit(struct hb_ordering *core, struct hb_batch *batch);
+/* Batches that are answered or failed, in order; NULL: none. The batch is the caller's again. */
+struct hb_batch *hb_ordering_take_answered(struct hb_ordering *core);
+/* Bytes of batches that wait for a NEED, and of all batches that the core has. */
+size_t hb_ordering_waiting_bytes(const struct hb_ordering *core);
+size_t hb_ordering_batch_bytes(const struct hb_ordering *core);
+
+/* ---- NEED: content to be compared, read elsewhere */
+
+enum hb_place_kind { HB_PLACE_LOG, HB_PLACE_BUNDLE };
+
+struct hb_need_item {
+  uint32_t index;   /* of the event in the batch */
+  uint32_t part;    /* PLACE_BUNDLE: with commit, which bundle */
+  int64_t sequence;
+  uint64_t commit;
+  enum hb_place_kind place;
+  enum hb_verdict verdict; /* the reader's answer */
+};
+
+/* Items ascend by sequence. The reader compares each with batch->events[index] (hb_event_same):
+ * it tries the named bundle, then the log (release and delete are one write), else says MOVED. */
+struct hb_need {
+  struct hb_node node;
+  struct hb_batch *batch; /* borrowed; not changed while the need is out */
+  struct hb_need_item *items;
+  size_t count;
+  struct hb_err error; /* the reader's: not HB_OK = the batch fails with it */
+};
+
+/* NULL: nothing to ask. The need is the caller's until it is given back with answer_need. */
+struct hb_need *hb_ordering_take_need(struct hb_ordering *core);
+void hb_ordering_answer_need(struct hb_ordering *core, struct hb_need *owned_need);
+
+/* ---- FETCH: spilled bundles that a release or a rewrite will need */
+
+bool hb_ordering_take_fetch(struct hb_ordering *core, struct hb_bundle_id *out);
+/* `block` NULL: the bundle could not be read, `err` says why: what waits for it stays waiting and
+ * is asked for again after the next commit. A bundle that is gone meanwhile is no error. */
+void hb_ordering_fetched(struct hb_ordering *core, struct hb_bundle_id id, struct hb_bytes *block);
+
+/* ---- deciding */
+
+/* Whether decide would do something now: batches ready, a release to go on with, bundles to
+ * rewrite. Gap rows wait for the next decide that comes anyway, or for idle ticks: call decide at
+ * least once a second of served time. */
+bool hb_ordering_has_work(const struct hb_ordering *core);
+/* Decide what is ready; NULL: nothing changed and nobody is to be answered. */
+const struct hb_commit *hb_ordering_decide(struct hb_ordering *core, struct hb_now now);
+void hb_ordering_committed(struct hb_ordering *core, const struct hb_commit *commit);
+/* The write failed: every batch anywhere comes back HB_UNAVAILABLE, needs that are out when they
+ * return. */
+void hb_ordering_fail(struct hb_ordering *core);
+
+#endif
