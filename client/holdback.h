@@ -1,0 +1,317 @@
+/* libholdback: the C client of Holdback, a durable resequencer.
+ *
+ * One header, C11 and C++. A client owns one connection and one thread of its own; its functions
+ * may be called from any thread unless said otherwise. Everything that takes time says how it ends:
+ * by a return value or by a callback on the client's thread (do not block in one).
+ *
+ * The client reconnects by itself. What was appended and not answered is sent again: that is safe,
+ * since the server deduplicates exactly. A subscription goes on at its next_position. */
+#ifndef HOLDBACK_H
+#define HOLDBACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HOLDBACK_API __attribute__((visibility("default")))
+#else
+#define HOLDBACK_API
+#endif
+
+/* ---- results */
+
+/* 0 is success; the others are gRPC status codes (1 .. 16): what the server or the connection
+ * answered, or HOLDBACK_INVALID_ARGUMENT where the library refuses an argument itself. */
+enum holdback_status {
+  HOLDBACK_OK = 0,
+  HOLDBACK_CANCELLED = 1,
+  HOLDBACK_UNKNOWN = 2,
+  HOLDBACK_INVALID_ARGUMENT = 3,
+  HOLDBACK_DEADLINE_EXCEEDED = 4,
+  HOLDBACK_NOT_FOUND = 5,
+  HOLDBACK_ALREADY_EXISTS = 6,
+  HOLDBACK_RESOURCE_EXHAUSTED = 8,
+  HOLDBACK_FAILED_PRECONDITION = 9,
+  HOLDBACK_OUT_OF_RANGE = 11,
+  HOLDBACK_UNIMPLEMENTED = 12,
+  HOLDBACK_INTERNAL = 13,
+  HOLDBACK_UNAVAILABLE = 14,
+  HOLDBACK_DATA_LOSS = 15
+};
+
+/* What went wrong, for a person and for a program. On the caller's stack; zeroed = no error. */
+struct holdback_error {
+  int status;         /* enum holdback_status */
+  char reason[64];    /* ErrorInfo.reason, UPPER_SNAKE; "" where the server gave none */
+  char message[1024]; /* names field, value and limit */
+};
+
+/* ---- events */
+
+struct holdback_bytes {
+  const void *data;
+  size_t size;
+};
+
+struct holdback_header {
+  struct holdback_bytes name; /* UTF-8 */
+  struct holdback_bytes value;
+};
+
+struct holdback_event {
+  int64_t sequence;
+  struct holdback_bytes key;
+  struct holdback_bytes payload;
+  bool has_event_time;
+  int64_t event_time_seconds; /* since 1970, UTC */
+  int32_t event_time_nanos;   /* 0 .. 999,999,999 */
+  const struct holdback_header *headers;
+  size_t headers_count;
+};
+
+enum holdback_outcome {
+  HOLDBACK_STORED = 1,
+  HOLDBACK_DUPLICATE = 2,
+  HOLDBACK_CONFLICT = 3,
+  HOLDBACK_LATE = 4,
+  HOLDBACK_BEFORE_FIRST = 5,
+  HOLDBACK_OUT_OF_RANGE_EVENT = 6,
+  HOLDBACK_WINDOW_FULL = 7
+};
+/* "STORED", ...; "UNKNOWN" for other numbers. Static. */
+HOLDBACK_API const char *holdback_outcome_name(int outcome);
+/* "AHEAD", "HELD_BYTES", ...; "" for 0. Static. */
+HOLDBACK_API const char *holdback_reason_name(int reason);
+
+/* ---- the client */
+
+struct holdback_client;
+
+struct holdback_options {
+  const char *server;         /* "host:port" or "unix:path"; NULL = 127.0.0.1:4653 */
+  uint32_t connect_timeout_ms; /* for the first connection and for unary calls; 0 = 10,000 */
+  size_t in_flight_batches;   /* of one appender; 0 = 8 */
+  size_t refused_bytes_max;   /* WINDOW_FULL events kept to be sent again; 0 = 64 MiB */
+};
+
+/* Never connects by itself: the first call does. NULL options = defaults. */
+HOLDBACK_API int holdback_client_create(const struct holdback_options *options,
+                                        struct holdback_client **out,
+                                        struct holdback_error *error);
+/* Ends its appenders and subscriptions too. NULL is allowed. */
+HOLDBACK_API void holdback_client_destroy(struct holdback_client *client);
+
+struct holdback_server {
+  char version[32];
+  uint8_t store_id[16];
+  uint64_t served_ms;
+  double round_trip_ms;
+};
+HOLDBACK_API int holdback_ping(struct holdback_client *client, struct holdback_server *out,
+                               struct holdback_error *error);
+
+/* ---- streams */
+
+struct holdback_stream_config {
+  const char *name;       /* [a-z0-9][a-z0-9._-]{0,127} */
+  bool first_seen;        /* first_sequence = the lowest of the first batch */
+  int64_t first_sequence; /* where !first_seen */
+  bool async_ack;         /* acknowledged before the sync: survives SIGKILL, not power loss */
+  uint64_t ahead_max;     /* 0 = the server's default, here and below */
+  uint64_t held_bytes_max;
+  uint64_t held_events_max;
+  uint64_t gaps_max;
+  uint32_t event_bytes_max;
+};
+
+struct holdback_gap {
+  int64_t start;
+  int64_t end;
+  uint64_t age_ms;
+};
+
+/* As of the last fsynced commit. has_first false: nothing below it up to `earliest` is valid. */
+struct holdback_stream_status {
+  bool has_first;
+  int64_t first_sequence;
+  int64_t frontier;
+  int64_t complete_to;
+  int64_t earliest;
+  int64_t indexed_to;
+  bool has_highest;
+  int64_t highest;
+  uint64_t held_events;
+  uint64_t held_bytes;
+  struct holdback_gap gaps[16];
+  size_t gaps_count;
+  uint64_t gaps_total;
+  bool has_max_event_time;
+  int64_t max_event_time_seconds;
+  int32_t max_event_time_nanos;
+  uint64_t stored_total, duplicate_total, conflict_total, late_total, before_first_total;
+  uint64_t held_total;
+};
+
+HOLDBACK_API int holdback_stream_create(struct holdback_client *client,
+                                        const struct holdback_stream_config *config,
+                                        struct holdback_error *error);
+/* Limits of 0 stay as they are; ack: 0 unchanged, 1 durable, 2 async. */
+HOLDBACK_API int holdback_stream_update(struct holdback_client *client,
+                                        const struct holdback_stream_config *config, int ack,
+                                        struct holdback_error *error);
+HOLDBACK_API int holdback_stream_delete(struct holdback_client *client, const char *name,
+                                        struct holdback_error *error);
+/* Either output may be NULL; config->name points to `name`. */
+HOLDBACK_API int holdback_stream_get(struct holdback_client *client, const char *name,
+                                     struct holdback_stream_config *out_config,
+                                     struct holdback_stream_status *out_status,
+                                     struct holdback_error *error);
+/* Calls each(context, config) for every stream in name order; stops where it returns false. */
+typedef bool holdback_stream_each(void *context, const struct holdback_stream_config *config);
+HOLDBACK_API int holdback_stream_list(struct holdback_client *client, const char *name_prefix,
+                                      holdback_stream_each *each, void *context,
+                                      struct holdback_error *error);
+
+/* ---- appending: batches in flight, answers in order */
+
+struct holdback_appender;
+
+/* A run of events of one batch with one outcome, on the client's thread, in order.
+ * `index` is what the caller gave with the first of them (holdback_append); a WINDOW_FULL event
+ * is reported only when the appender gives it up (window_timeout_ms). */
+struct holdback_result {
+  uint64_t index;
+  uint32_t count;
+  int64_t first_sequence;
+  int outcome; /* enum holdback_outcome */
+  int reason;
+  const char *text; /* "" where the server sent none; lives for the callback */
+};
+typedef void holdback_on_result(void *context, const struct holdback_result *result);
+
+struct holdback_appender_options {
+  const char *stream;
+  const char *producer;        /* NULL = none */
+  size_t batch_events;         /* 0 = 1,000 */
+  size_t batch_bytes;          /* 0 = 1 MiB of frames; a batch is sent when either is reached */
+  uint32_t window_timeout_ms;  /* WINDOW_FULL without movement of complete_to; 0 = 30,000 */
+  uint32_t reconnect_timeout_ms; /* gives up after so long without a server; 0 = 30,000 */
+  holdback_on_result *on_result; /* may be NULL */
+  void *context;
+};
+
+HOLDBACK_API int holdback_appender_create(struct holdback_client *client,
+                                          const struct holdback_appender_options *options,
+                                          struct holdback_appender **out,
+                                          struct holdback_error *error);
+/* Encode the event into the current batch (its bytes are copied) and send the batch when full.
+ * Blocks while in_flight_batches are unanswered. `index` comes back in results; ascending by habit.
+ * After an error the appender is broken: every later call returns the same. One thread. */
+HOLDBACK_API int holdback_append(struct holdback_appender *appender, uint64_t index,
+                                 const struct holdback_event *event, struct holdback_error *error);
+/* Send what is collected, without waiting. */
+HOLDBACK_API int holdback_appender_push(struct holdback_appender *appender,
+                                        struct holdback_error *error);
+/* Send what is collected and wait until everything is answered. HOLDBACK_RESOURCE_EXHAUSTED with
+ * reason WINDOW_FULL and the missing range in the message: the window did not move in time. */
+HOLDBACK_API int holdback_appender_flush(struct holdback_appender *appender,
+                                         struct holdback_error *error);
+struct holdback_append_progress {
+  uint64_t sent, stored, duplicate, conflict, late, before_first, out_of_range, window_full;
+  bool has_frontier;
+  int64_t frontier, complete_to;
+};
+HOLDBACK_API void holdback_appender_progress(struct holdback_appender *appender,
+                                             struct holdback_append_progress *out);
+/* What is unanswered is given up. NULL is allowed. */
+HOLDBACK_API void holdback_appender_destroy(struct holdback_appender *appender);
+
+/* ---- subscribing */
+
+enum holdback_start {
+  HOLDBACK_START_EARLIEST = 1,
+  HOLDBACK_START_NOW = 2,
+  HOLDBACK_START_POSITION = 3,
+  HOLDBACK_START_EVENT_TIME = 4
+};
+
+struct holdback_progress {
+  bool has_frontier;
+  int64_t frontier, complete_to, next_position, earliest;
+  bool has_highest;
+  int64_t highest;
+  uint64_t held_events;
+  bool blocked;
+  struct holdback_gap blocked_by;
+  bool caught_up;
+};
+
+struct holdback_subscribe_options {
+  const char *stream;
+  enum holdback_start start;
+  int64_t position;                /* START_POSITION */
+  int64_t time_seconds;            /* START_EVENT_TIME */
+  int32_t time_nanos;
+  const struct holdback_bytes *keys;
+  size_t keys_count;
+  const struct holdback_bytes *key_prefixes;
+  size_t key_prefixes_count;
+  uint32_t progress_interval_ms;   /* 0 = 1,000 */
+  uint32_t reconnect_timeout_ms;   /* 0 = 30,000 */
+};
+
+struct holdback_subscription;
+struct holdback_message; /* one answer of the server */
+
+HOLDBACK_API int holdback_subscribe(struct holdback_client *client,
+                                    const struct holdback_subscribe_options *options,
+                                    struct holdback_subscription **out,
+                                    struct holdback_error *error);
+enum holdback_message_kind {
+  HOLDBACK_MESSAGE_EVENTS = 1,
+  HOLDBACK_MESSAGE_PROGRESS = 2,
+  HOLDBACK_MESSAGE_VOID = 3,
+  HOLDBACK_MESSAGE_END = 4
+};
+/* Wait for the next message; timeout_ms 0 = do not wait, UINT32_MAX = for ever. *out NULL: time is
+ * over. One thread. The message lives until the next call of this function or destroy. */
+HOLDBACK_API int holdback_next(struct holdback_subscription *subscription, uint32_t timeout_ms,
+                               const struct holdback_message **out, struct holdback_error *error);
+HOLDBACK_API enum holdback_message_kind holdback_message_kind(const struct holdback_message *m);
+/* EVENTS: iterate with *cursor = 0 at first; false at the end. Bytes live as long as the message.
+ * Headers are decoded into the message's own memory. */
+HOLDBACK_API bool holdback_message_event(const struct holdback_message *message, size_t *cursor,
+                                         struct holdback_event *out, int64_t *out_position);
+HOLDBACK_API int64_t holdback_message_next_position(const struct holdback_message *message);
+HOLDBACK_API bool holdback_message_progress(const struct holdback_message *message,
+                                            struct holdback_progress *out);
+HOLDBACK_API void holdback_subscription_destroy(struct holdback_subscription *subscription);
+
+/* ---- one key's list, and the keys */
+
+struct holdback_key_entry {
+  struct holdback_event event; /* lives for the callback */
+  bool has_position;
+  int64_t position;
+  bool released; /* else held */
+};
+typedef bool holdback_key_entry_each(void *context, const struct holdback_key_entry *entry);
+HOLDBACK_API int holdback_read_key(struct holdback_client *client, const char *stream,
+                                   struct holdback_bytes key, bool has_from, int64_t from_position,
+                                   bool released_only, holdback_key_entry_each *each,
+                                   void *context, struct holdback_error *error);
+typedef bool holdback_key_each(void *context, struct holdback_bytes key);
+HOLDBACK_API int holdback_list_keys(struct holdback_client *client, const char *stream,
+                                    struct holdback_bytes key_prefix, holdback_key_each *each,
+                                    void *context, struct holdback_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
