@@ -1,0 +1,70 @@
+/* Reads that need the disk: done by the engine's reader threads in bounded chunks. */
+#ifndef HB_SERVER_ENGINE_READS_H
+#define HB_SERVER_ENGINE_READS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/mailbox.h"
+#include "base/slice.h"
+#include "base/types.h"
+#include "server/engine/engine.h"
+#include "server/engine/stream.h"
+
+enum hb_read_kind {
+  HB_READ_LOG,  /* blocks from the one that contains `position` up to the published frontier */
+  HB_READ_TIME, /* -> position of the first released event with event time >= `time` */
+  HB_READ_KEY,  /* one page of one key's list */
+  HB_READ_KEYS  /* one page of keys */
+};
+
+enum { HB_READ_BLOCKS_MAX = 16 };
+
+/* One entry of a key's list; owned by the read until hb_read_done. */
+struct hb_key_entry {
+  struct hb_bytes *owner; /* reference */
+  struct hb_slice frame;  /* tag, length, Event */
+  int64_t position;       /* = sequence in GLOBAL mode, also while held */
+  bool released;
+};
+
+struct hb_read {
+  struct hb_node node; /* the engine's */
+  enum hb_read_kind kind;
+  struct hb_stream *stream; /* reference held by the caller until done was called */
+
+  /* in */
+  int64_t position;         /* LOG */
+  size_t bytes_max;         /* LOG: about so many bytes of blocks, at least one block */
+  struct hb_time time;      /* TIME */
+  struct hb_slice key;      /* KEY; KEYS: the prefix */
+  bool has_from;            /* KEY: from_position */
+  int64_t from_position;
+  bool released_only;       /* KEY */
+  uint32_t page_size;       /* KEY, KEYS: entries, > 0 */
+  struct hb_slice token;    /* KEY, KEYS: as given back by the page before; "" = first page */
+
+  /* out */
+  struct hb_err error;      /* HB_OUT_OF_RANGE (below earliest), HB_CORRUPT (a hole), HB_INVALID
+                             * (token), HB_NOT_FOUND (deleted meanwhile) */
+  struct hb_bytes *blocks[HB_READ_BLOCKS_MAX]; /* LOG: references */
+  uint32_t blocks_count;
+  int64_t found_position;   /* TIME */
+  struct hb_key_entry *entries; /* KEY: at most page_size and 3.5 MiB; may be none with a token */
+  size_t entries_count;
+  struct hb_buf keys;       /* KEYS: u32 little-endian size, bytes; repeated */
+  size_t keys_count;
+  struct hb_buf next_token; /* "" = the end. Opaque, self-contained, survives restarts */
+
+  void (*done)(struct hb_read *read); /* a reader's thread */
+  void *context;
+};
+
+/* Never refused: each call or subscription has at most one read out. */
+void hb_engine_read(struct hb_engine *engine, struct hb_read *read);
+/* Free what the read brought. */
+void hb_read_done(struct hb_read *read);
+
+#endif
