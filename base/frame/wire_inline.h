@@ -13,7 +13,9 @@ enum { HB_WIRE_SHORT_VARINT_MAX = 5 };
 
 #define HB_WIRE_TAG(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
 
-/* At most `size_max` bytes; bits above the 64th are dropped, as the official decoders do. */
+/* At most `size_max` bytes. Bits above the 64th are malformed: some decoders drop them and some
+ * (Go's) refuse the message, and a stored event that one subscriber can't read would stop it for
+ * good. */
 static inline const uint8_t *hb_wire_read_padded(const uint8_t *at, const uint8_t *end,
                                                  ptrdiff_t size_max, uint64_t *out) {
   if (end - at > size_max) end = at + size_max;
@@ -23,7 +25,7 @@ static inline const uint8_t *hb_wire_read_padded(const uint8_t *at, const uint8_
     value |= (uint64_t)(byte & 0x7f) << shift;
     if (byte < 0x80) {
       *out = value;
-      return at;
+      return shift == 63 && byte > 1 ? NULL : at;
     }
   }
   return NULL;
