@@ -102,8 +102,8 @@ size_t hb_ordering_batch_bytes(const struct hb_ordering *core);
 enum hb_place_kind { HB_PLACE_LOG, HB_PLACE_BUNDLE };
 
 struct hb_need_item {
-  uint32_t index;   /* of the event in the batch */
-  uint32_t part;    /* PLACE_BUNDLE: with commit, which bundle */
+  uint32_t index; /* of the event in the batch */
+  uint32_t part;  /* PLACE_BUNDLE: with commit, which bundle */
   int64_t sequence;
   uint64_t commit;
   enum hb_place_kind place;
