@@ -30,6 +30,7 @@ struct naive_stream {
   struct naive_sight *sights;
   size_t sights_count, sights_cap;
   struct hb_stream_counters counters;
+  uint64_t held_bytes; /* on disk, before the commit that is judged */
 };
 
 void naive_done(struct naive_stream *model);
