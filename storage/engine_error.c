@@ -53,13 +53,13 @@ static enum hb_code code_of(const char *text) {
   return code;
 }
 
-enum hb_code hb_engine_error(const char *text, const char *what, struct hb_err *err) {
+enum hb_code hb_rocks_error(const char *text, const char *what, struct hb_err *err) {
   return hb_err_set(err, code_of(text), NULL, "%s: %s", what, text);
 }
 
 enum hb_code hb_rocks_take_error(char *text, const char *what, struct hb_err *err) {
   if (!text) return HB_OK;
-  enum hb_code code = hb_engine_error(text, what, err);
+  enum hb_code code = hb_rocks_error(text, what, err);
   rocksdb_free(text);
   return code;
 }

@@ -6,29 +6,29 @@
 #include "base/alloc.h"
 #include "storage/engine_rocks_internal.h"
 
-struct hb_engine_file {
+struct hb_rocks_file {
   rocksdb_sstfilewriter_t *writer;
   rocksdb_envoptions_t *env;
 };
 
-enum hb_code hb_engine_file_create(struct hb_engine *engine, enum hb_family family,
-                                   const char *path, struct hb_engine_file **out,
+enum hb_code hb_rocks_file_create(struct hb_rocks *engine, enum hb_family family,
+                                   const char *path, struct hb_rocks_file **out,
                                    struct hb_err *err) {
-  struct hb_engine_file *file = hb_calloc(1, sizeof *file);
+  struct hb_rocks_file *file = hb_calloc(1, sizeof *file);
   file->env = rocksdb_envoptions_create();
   file->writer = rocksdb_sstfilewriter_create(file->env, engine->options.families[family]);
   char *text = NULL;
   rocksdb_sstfilewriter_open(file->writer, path, &text);
   enum hb_code code = hb_rocks_take_error(text, path, err);
   if (code) {
-    hb_engine_file_destroy(file);
+    hb_rocks_file_destroy(file);
     return code;
   }
   *out = file;
   return HB_OK;
 }
 
-enum hb_code hb_engine_file_add(struct hb_engine_file *file, struct hb_slice key,
+enum hb_code hb_rocks_file_add(struct hb_rocks_file *file, struct hb_slice key,
                                 struct hb_slice value, struct hb_err *err) {
   char *text = NULL;
   rocksdb_sstfilewriter_put(file->writer, (const char *)key.data, key.size,
@@ -36,13 +36,13 @@ enum hb_code hb_engine_file_add(struct hb_engine_file *file, struct hb_slice key
   return hb_rocks_take_error(text, "index file", err);
 }
 
-enum hb_code hb_engine_file_finish(struct hb_engine_file *file, struct hb_err *err) {
+enum hb_code hb_rocks_file_finish(struct hb_rocks_file *file, struct hb_err *err) {
   char *text = NULL;
   rocksdb_sstfilewriter_finish(file->writer, &text);
   return hb_rocks_take_error(text, "index file", err);
 }
 
-void hb_engine_file_destroy(struct hb_engine_file *file) {
+void hb_rocks_file_destroy(struct hb_rocks_file *file) {
   if (!file) return;
   rocksdb_sstfilewriter_destroy(file->writer);
   rocksdb_envoptions_destroy(file->env);
@@ -59,10 +59,10 @@ static rocksdb_ingestexternalfileoptions_t *ingest_options(void) {
   return options;
 }
 
-enum hb_code hb_engine_ingest(struct hb_engine *engine, enum hb_family family, const char *path,
+enum hb_code hb_rocks_ingest(struct hb_rocks *engine, enum hb_family family, const char *path,
                               struct hb_err *err) {
-  if (hb_engine_number(engine, family, "rocksdb.num-entries-active-mem-table")) {
-    enum hb_code code = hb_engine_flush(engine, family, err);
+  if (hb_rocks_number(engine, family, "rocksdb.num-entries-active-mem-table")) {
+    enum hb_code code = hb_rocks_flush(engine, family, err);
     if (code) return code;
   }
   rocksdb_ingestexternalfileoptions_t *options = ingest_options();

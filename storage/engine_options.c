@@ -111,7 +111,7 @@ static void set_files(rocksdb_options_t *db) {
   rocksdb_options_set_bytes_per_sync(db, 1 * MIB);
 }
 
-static void set_wal(rocksdb_options_t *db, const struct hb_engine_options *from) {
+static void set_wal(rocksdb_options_t *db, const struct hb_rocks_options *from) {
   rocksdb_options_set_max_total_wal_size(db, from->wal_bytes_max);
   rocksdb_options_set_recycle_log_file_num(db, 0); /* else old records stand behind new ones */
   rocksdb_options_set_manual_wal_flush(db, 0);
@@ -119,7 +119,7 @@ static void set_wal(rocksdb_options_t *db, const struct hb_engine_options *from)
 }
 
 enum hb_code hb_rocks_options_init(struct hb_rocks_options *options,
-                                   const struct hb_engine_options *from, struct hb_err *err) {
+                                   const struct hb_rocks_options *from, struct hb_err *err) {
   *options = (struct hb_rocks_options){.cache = rocksdb_cache_create_lru(from->block_cache_max)};
   rocksdb_options_t *db = rocksdb_options_create();
   char *text = NULL;

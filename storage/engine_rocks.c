@@ -19,7 +19,7 @@ const char *hb_family_name(enum hb_family family) { return FAMILIES[family].name
 
 bool hb_family_is_per_stream(enum hb_family family) { return FAMILIES[family].per_stream; }
 
-static void create_call_options(struct hb_engine *engine) {
+static void create_call_options(struct hb_rocks *engine) {
   engine->write = rocksdb_writeoptions_create();
   engine->write_sync = rocksdb_writeoptions_create();
   rocksdb_writeoptions_set_sync(engine->write_sync, 1);
@@ -28,7 +28,7 @@ static void create_call_options(struct hb_engine *engine) {
   rocksdb_readoptions_set_fill_cache(engine->read, 0);
 }
 
-static void destroy_engine(struct hb_engine *engine) {
+static void destroy_engine(struct hb_rocks *engine) {
   if (engine->write) rocksdb_writeoptions_destroy(engine->write);
   if (engine->write_sync) rocksdb_writeoptions_destroy(engine->write_sync);
   if (engine->read) rocksdb_readoptions_destroy(engine->read);
@@ -36,9 +36,9 @@ static void destroy_engine(struct hb_engine *engine) {
   free(engine);
 }
 
-enum hb_code hb_engine_open(const struct hb_engine_options *options, struct hb_engine **out,
+enum hb_code hb_rocks_open(const struct hb_rocks_options *options, struct hb_rocks **out,
                             struct hb_err *err) {
-  struct hb_engine *engine = hb_calloc(1, sizeof *engine);
+  struct hb_rocks *engine = hb_calloc(1, sizeof *engine);
   enum hb_code code = hb_rocks_options_init(&engine->options, options, err);
   if (code) {
     free(engine);
@@ -61,7 +61,7 @@ enum hb_code hb_engine_open(const struct hb_engine_options *options, struct hb_e
   return HB_OK;
 }
 
-void hb_engine_close(struct hb_engine *engine) {
+void hb_rocks_close(struct hb_rocks *engine) {
   if (!engine) return;
   for (int i = 0; i < HB_ROCKS_FAMILIES; i++) {
     rocksdb_column_family_handle_destroy(engine->families[i]);
@@ -73,66 +73,66 @@ void hb_engine_close(struct hb_engine *engine) {
 /* ---- batches */
 
 struct hb_batch_writer {
-  struct hb_engine *engine; /* borrowed */
+  struct hb_rocks *engine; /* borrowed */
   rocksdb_writebatch_t *batch;
 };
 
-struct hb_batch_writer *hb_engine_batch_create(struct hb_engine *engine) {
+struct hb_batch_writer *hb_rocks_batch_create(struct hb_rocks *engine) {
   struct hb_batch_writer *batch = hb_calloc(1, sizeof *batch);
   batch->engine = engine;
   batch->batch = rocksdb_writebatch_create();
   return batch;
 }
 
-void hb_engine_batch_destroy(struct hb_batch_writer *batch) {
+void hb_rocks_batch_destroy(struct hb_batch_writer *batch) {
   if (!batch) return;
   rocksdb_writebatch_destroy(batch->batch);
   free(batch);
 }
 
-void hb_engine_batch_clear(struct hb_batch_writer *batch) {
+void hb_rocks_batch_clear(struct hb_batch_writer *batch) {
   rocksdb_writebatch_clear(batch->batch);
 }
 
-size_t hb_engine_batch_count(const struct hb_batch_writer *batch) {
+size_t hb_rocks_batch_count(const struct hb_batch_writer *batch) {
   return (size_t)rocksdb_writebatch_count(batch->batch);
 }
 
 static const char *chars(struct hb_slice slice) { return (const char *)slice.data; }
 
-void hb_engine_put(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
+void hb_rocks_put(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
                    struct hb_slice value) {
   rocksdb_writebatch_put_cf(batch->batch, batch->engine->families[family], chars(key), key.size,
                             chars(value), value.size);
 }
 
-void hb_engine_delete(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key) {
+void hb_rocks_delete(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key) {
   rocksdb_writebatch_delete_cf(batch->batch, batch->engine->families[family], chars(key), key.size);
 }
 
-void hb_engine_delete_once(struct hb_batch_writer *batch, enum hb_family family,
+void hb_rocks_delete_once(struct hb_batch_writer *batch, enum hb_family family,
                            struct hb_slice key) {
   rocksdb_writebatch_singledelete_cf(batch->batch, batch->engine->families[family], chars(key),
                                      key.size);
 }
 
-void hb_engine_delete_range(struct hb_batch_writer *batch, enum hb_family family,
+void hb_rocks_delete_range(struct hb_batch_writer *batch, enum hb_family family,
                             struct hb_slice start, struct hb_slice end) {
   rocksdb_writebatch_delete_range_cf(batch->batch, batch->engine->families[family], chars(start),
                                      start.size, chars(end), end.size);
 }
 
-void hb_engine_merge(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
+void hb_rocks_merge(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
                      struct hb_slice operand) {
   rocksdb_writebatch_merge_cf(batch->batch, batch->engine->families[family], chars(key), key.size,
                               chars(operand), operand.size);
 }
 
-void hb_engine_log_data(struct hb_batch_writer *batch, struct hb_slice data) {
+void hb_rocks_log_data(struct hb_batch_writer *batch, struct hb_slice data) {
   rocksdb_writebatch_put_log_data(batch->batch, chars(data), data.size);
 }
 
-enum hb_code hb_engine_write(struct hb_engine *engine, struct hb_batch_writer *batch, bool sync,
+enum hb_code hb_rocks_write(struct hb_rocks *engine, struct hb_batch_writer *batch, bool sync,
                              struct hb_err *err) {
   HB_ASSERT(batch->engine == engine);
   char *text = NULL;
@@ -140,7 +140,7 @@ enum hb_code hb_engine_write(struct hb_engine *engine, struct hb_batch_writer *b
   return hb_rocks_take_error(text, "write", err);
 }
 
-enum hb_code hb_engine_sync(struct hb_engine *engine, struct hb_err *err) {
+enum hb_code hb_rocks_sync(struct hb_rocks *engine, struct hb_err *err) {
   char *text = NULL;
   rocksdb_flush_wal(engine->db, 1, &text);
   return hb_rocks_take_error(text, "sync", err);
@@ -148,7 +148,7 @@ enum hb_code hb_engine_sync(struct hb_engine *engine, struct hb_err *err) {
 
 /* ---- single reads, numbers */
 
-enum hb_code hb_engine_get(struct hb_engine *engine, enum hb_family family, struct hb_slice key,
+enum hb_code hb_rocks_get(struct hb_rocks *engine, enum hb_family family, struct hb_slice key,
                            struct hb_bytes **out, struct hb_err *err) {
   char *text = NULL;
   rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(
@@ -166,7 +166,7 @@ enum hb_code hb_engine_get(struct hb_engine *engine, enum hb_family family, stru
   return HB_OK;
 }
 
-uint64_t hb_engine_number(struct hb_engine *engine, enum hb_family family, const char *name) {
+uint64_t hb_rocks_number(struct hb_rocks *engine, enum hb_family family, const char *name) {
   uint64_t value = 0;
   if (rocksdb_property_int_cf(engine->db, engine->families[family], name, &value)) return 0;
   return value;
@@ -174,7 +174,7 @@ uint64_t hb_engine_number(struct hb_engine *engine, enum hb_family family, const
 
 /* ---- giving space back */
 
-enum hb_code hb_engine_drop_files(struct hb_engine *engine, enum hb_family family,
+enum hb_code hb_rocks_drop_files(struct hb_rocks *engine, enum hb_family family,
                                   struct hb_slice start, struct hb_slice end, struct hb_err *err) {
   char *text = NULL;
   rocksdb_delete_file_in_range_cf(engine->db, engine->families[family], chars(start), start.size,
@@ -182,7 +182,7 @@ enum hb_code hb_engine_drop_files(struct hb_engine *engine, enum hb_family famil
   return hb_rocks_take_error(text, "drop files", err);
 }
 
-enum hb_code hb_engine_flush(struct hb_engine *engine, enum hb_family family, struct hb_err *err) {
+enum hb_code hb_rocks_flush(struct hb_rocks *engine, enum hb_family family, struct hb_err *err) {
   rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
   rocksdb_flushoptions_set_wait(options, 1);
   char *text = NULL;
@@ -191,7 +191,7 @@ enum hb_code hb_engine_flush(struct hb_engine *engine, enum hb_family family, st
   return hb_rocks_take_error(text, "flush", err);
 }
 
-void hb_engine_compact(struct hb_engine *engine, enum hb_family family, struct hb_slice start,
+void hb_rocks_compact(struct hb_rocks *engine, enum hb_family family, struct hb_slice start,
                        struct hb_slice end) {
   rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
   rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);

@@ -15,13 +15,13 @@ struct hb_rocks_options {
   rocksdb_cache_t *cache;
 };
 HB_MUST_CHECK enum hb_code hb_rocks_options_init(struct hb_rocks_options *options,
-                                                 const struct hb_engine_options *from,
+                                                 const struct hb_rocks_options *from,
                                                  struct hb_err *err);
 void hb_rocks_options_done(struct hb_rocks_options *options);
 /* Rows of `unprocessed` (record_internal.h has the rule). Owned by the options it is given to. */
 rocksdb_mergeoperator_t *hb_rocks_merge_create(void);
 
-struct hb_engine {
+struct hb_rocks {
   rocksdb_t *db;
   rocksdb_column_family_handle_t *families[HB_ROCKS_FAMILIES];
   struct hb_rocks_options options;

@@ -21,11 +21,11 @@ enum hb_code hb_store_bad_key(enum hb_family family, struct hb_slice key, struct
                     hb_family_name(family), hb_key_text(key, text));
 }
 
-struct hb_engine_iter *hb_store_iter(struct hb_store *store, enum hb_family family,
+struct hb_rocks_iter *hb_store_iter(struct hb_store *store, enum hb_family family,
                                      uint64_t stream) {
   struct hb_key start = hb_key_stream(stream);
   struct hb_key end = hb_key_stream_end(stream);
-  return hb_engine_iter_create(store->engine, family, hb_key_view(&start), hb_key_view(&end));
+  return hb_rocks_iter_create(store->engine, family, hb_key_view(&start), hb_key_view(&end));
 }
 
 /* Calls visit with each stream that has rows in a family, ascending. */
@@ -34,22 +34,22 @@ typedef enum hb_code each_stream(void *context, uint64_t stream, struct hb_err *
 static enum hb_code for_each_stream(struct hb_store *store, enum hb_family family,
                                     each_stream *visit, void *context, struct hb_err *err) {
   struct hb_slice none = {0};
-  struct hb_engine_iter *iter = hb_engine_iter_create(store->engine, family, none, none);
-  hb_engine_iter_first(iter);
+  struct hb_rocks_iter *iter = hb_rocks_iter_create(store->engine, family, none, none);
+  hb_rocks_iter_first(iter);
   enum hb_code code = HB_OK;
-  while (!code && hb_engine_iter_valid(iter)) {
+  while (!code && hb_rocks_iter_valid(iter)) {
     uint64_t stream;
-    struct hb_slice key = hb_engine_iter_key(iter);
+    struct hb_slice key = hb_rocks_iter_key(iter);
     if (!hb_key_parse_stream(key, &stream)) {
       code = hb_store_bad_key(family, key, err);
       break;
     }
     code = visit(context, stream, err);
     struct hb_key end = hb_key_stream_end(stream);
-    hb_engine_iter_seek(iter, hb_key_view(&end));
+    hb_rocks_iter_seek(iter, hb_key_view(&end));
   }
-  if (!code) code = hb_engine_iter_error(iter, err);
-  hb_engine_iter_destroy(iter);
+  if (!code) code = hb_rocks_iter_error(iter, err);
+  hb_rocks_iter_destroy(iter);
   return code;
 }
 
@@ -69,7 +69,7 @@ static enum hb_code has_row(struct hb_store *store, uint64_t stream, enum hb_str
   struct hb_key key = hb_key_streams_row(stream, kind);
   struct hb_bytes *value = NULL;
   enum hb_code code =
-      hb_engine_get(store->engine, HB_FAMILY_STREAMS, hb_key_view(&key), &value, err);
+      hb_rocks_get(store->engine, HB_FAMILY_STREAMS, hb_key_view(&key), &value, err);
   if (code) return code;
   *out = value != NULL;
   hb_bytes_unref(value);
@@ -102,7 +102,7 @@ static enum hb_code drop_unknown(void *context, uint64_t stream, struct hb_err *
   }
   struct hb_key start = hb_key_stream(stream);
   struct hb_key end = hb_key_stream_end(stream);
-  hb_engine_delete_range(orphans->batch, orphans->family, hb_key_view(&start), hb_key_view(&end));
+  hb_rocks_delete_range(orphans->batch, orphans->family, hb_key_view(&start), hb_key_view(&end));
   return HB_OK;
 }
 
@@ -128,20 +128,20 @@ struct highest {
 
 static enum hb_code note_bundle(void *context, uint64_t stream, struct hb_err *err) {
   struct highest *highest = context;
-  struct hb_engine_iter *iter = hb_store_iter(highest->store, HB_FAMILY_HELD, stream);
-  hb_engine_iter_last(iter);
+  struct hb_rocks_iter *iter = hb_store_iter(highest->store, HB_FAMILY_HELD, stream);
+  hb_rocks_iter_last(iter);
   enum hb_code code = HB_OK;
-  if (hb_engine_iter_valid(iter)) {
+  if (hb_rocks_iter_valid(iter)) {
     struct hb_bundle_id id;
-    struct hb_slice key = hb_engine_iter_key(iter);
+    struct hb_slice key = hb_rocks_iter_key(iter);
     if (!hb_key_parse_bundle(key, &id)) {
       code = hb_store_bad_key(HB_FAMILY_HELD, key, err);
     } else if (id.commit > highest->commit) {
       highest->commit = id.commit;
     }
   }
-  if (!code) code = hb_engine_iter_error(iter, err);
-  hb_engine_iter_destroy(iter);
+  if (!code) code = hb_rocks_iter_error(iter, err);
+  hb_rocks_iter_destroy(iter);
   return code;
 }
 
@@ -150,7 +150,7 @@ static enum hb_code note_frontier(void *context, uint64_t stream, struct hb_err 
   struct hb_key key = hb_key_streams_row(stream, HB_KIND_FRONTIER);
   struct hb_bytes *value = NULL;
   enum hb_code code =
-      hb_engine_get(highest->store->engine, HB_FAMILY_STREAMS, hb_key_view(&key), &value, err);
+      hb_rocks_get(highest->store->engine, HB_FAMILY_STREAMS, hb_key_view(&key), &value, err);
   if (code || !value) return code;
   struct hb_frontier record;
   code = hb_record_get_frontier(hb_bytes_view(value), &record, err);

@@ -29,14 +29,14 @@ static uint64_t or_default(uint64_t value, uint64_t fallback_mib) {
 static enum hb_code open_engine(struct hb_store *store, const struct hb_store_options *options,
                                 bool create, struct hb_err *err) {
   char *path = hb_folder_join(store->path, HB_FOLDER_ROCKSDB);
-  struct hb_engine_options engine = {
+  struct hb_rocks_options engine = {
       .path = path,
       .create = create,
       .wal_bytes_max = or_default(options->wal_bytes_max, 256),
       .write_buffer_max = or_default(options->write_buffer_max, 128),
       .block_cache_max = or_default(options->block_cache_max, 32),
   };
-  enum hb_code code = hb_engine_open(&engine, &store->engine, err);
+  enum hb_code code = hb_rocks_open(&engine, &store->engine, err);
   free(path);
   return code;
 }
@@ -49,7 +49,7 @@ static enum hb_code random_id(uint8_t id[HB_STORE_ID_SIZE], struct hb_err *err) 
 }
 
 static void put_meta(struct hb_batch_writer *batch, const char *name, const struct hb_buf *value) {
-  hb_engine_put(batch, HB_FAMILY_META, hb_slice_text(name), hb_buf_view(value));
+  hb_rocks_put(batch, HB_FAMILY_META, hb_slice_text(name), hb_buf_view(value));
 }
 
 static void put_meta_bytes(struct hb_batch_writer *batch, const char *name, const uint8_t *bytes,
@@ -77,21 +77,21 @@ static void put_run(struct hb_batch_writer *batch, struct hb_run_record record) 
 static void put_log_data(struct hb_batch_writer *batch, struct hb_log_data data) {
   uint8_t bytes[HB_LOG_DATA_SIZE];
   hb_log_data_put(bytes, data);
-  hb_engine_log_data(batch, hb_slice_of(bytes, sizeof bytes));
+  hb_rocks_log_data(batch, hb_slice_of(bytes, sizeof bytes));
 }
 
 static enum hb_code write_ids(struct hb_store *store, struct hb_err *err) {
   enum hb_code code = random_id(store->info.incarnation, err);
   if (code) return code;
-  struct hb_batch_writer *batch = hb_engine_batch_create(store->engine);
+  struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   put_meta_bytes(batch, HB_META_STORE_ID, store->info.store_id, HB_STORE_ID_SIZE);
   put_meta_bytes(batch, HB_META_INCARNATION, store->info.incarnation, HB_STORE_ID_SIZE);
   put_meta_u64(batch, HB_META_SERVED, 0);
   put_meta_u64(batch, HB_META_NEXT_STREAM, FIRST_STREAM);
   put_run(batch, (struct hb_run_record){0}); /* opening makes it 1 */
   put_log_data(batch, (struct hb_log_data){0});
-  code = hb_engine_write(store->engine, batch, true, err);
-  hb_engine_batch_destroy(batch);
+  code = hb_rocks_write(store->engine, batch, true, err);
+  hb_rocks_batch_destroy(batch);
   return code;
 }
 
@@ -153,7 +153,7 @@ static enum hb_code open_existing(struct hb_store *store, const struct hb_store_
 static enum hb_code get_meta(struct hb_store *store, const char *name, struct hb_bytes **out,
                              struct hb_err *err) {
   struct hb_slice key = hb_slice_text(name);
-  enum hb_code code = hb_engine_get(store->engine, HB_FAMILY_META, key, out, err);
+  enum hb_code code = hb_rocks_get(store->engine, HB_FAMILY_META, key, out, err);
   if (code || *out) return code;
   return hb_err_set(err, HB_CORRUPT, NULL, "data folder: '%s': meta row %s is missing", store->path,
                     name);
@@ -226,14 +226,14 @@ static enum hb_code begin_run(struct hb_store *store, struct hb_run_record befor
   if (code) return code;
   if (before.commit > info->last_commit) info->last_commit = before.commit;
   info->run = before.run + 1;
-  struct hb_batch_writer *batch = hb_engine_batch_create(store->engine);
+  struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   code = hb_recover_orphans(store, batch, err);
   put_run(batch, (struct hb_run_record){.run = info->run, .commit = info->last_commit});
   put_log_data(batch,
                (struct hb_log_data){
                    .run = info->run, .commit = info->last_commit, .synced = info->last_commit});
-  if (!code) code = hb_engine_write(store->engine, batch, true, err);
-  hb_engine_batch_destroy(batch);
+  if (!code) code = hb_rocks_write(store->engine, batch, true, err);
+  hb_rocks_batch_destroy(batch);
   store->written = info->last_commit;
   store->synced = info->last_commit;
   return code;
@@ -280,7 +280,7 @@ enum hb_code hb_store_open(const struct hb_store_options *options, struct hb_sto
   store->lock = lock;
   code = open_locked(store, options, err);
   if (code) {
-    hb_engine_close(store->engine);
+    hb_rocks_close(store->engine);
     hb_lock_release(store->lock);
     free(store->path);
     free(store);
@@ -294,8 +294,8 @@ void hb_store_close(struct hb_store *store) {
   if (!store) return;
   /* What was acknowledged as "survives a kill" survives a clean stop of the machine too. Whoever
    * has to know about a failure calls hb_store_sync before. */
-  (void)!hb_engine_sync(store->engine, NULL);
-  hb_engine_close(store->engine);
+  (void)!hb_rocks_sync(store->engine, NULL);
+  hb_rocks_close(store->engine);
   hb_lock_release(store->lock);
   free(store->path);
   free(store);

@@ -13,7 +13,7 @@ struct hb_store {
   struct hb_store_info info; /* immutable after open */
   char *path;                /* owned */
   int lock;
-  struct hb_engine *engine; /* owned */
+  struct hb_rocks *engine; /* owned */
 
   /* sequencer only */
   uint64_t written; /* number of the last commit that was applied */
@@ -35,7 +35,7 @@ enum hb_code hb_store_wrap_row(enum hb_code code, enum hb_family family, struct 
 /* HB_CORRUPT: a row whose key is none of its family's. */
 enum hb_code hb_store_bad_key(enum hb_family family, struct hb_slice key, struct hb_err *err);
 /* An iterator over the rows of one stream. */
-struct hb_engine_iter *hb_store_iter(struct hb_store *store, enum hb_family family,
+struct hb_rocks_iter *hb_store_iter(struct hb_store *store, enum hb_family family,
                                      uint64_t stream);
 
 /* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions. */
