@@ -2,6 +2,8 @@
  * Prints; asserts nothing. Payloads are random, so that no compression flatters the result. */
 #include <ftw.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +137,37 @@ static void ingest(size_t count, unsigned keys, uint64_t first) {
   free(entries);
 }
 
+static atomic_bool ingested;
+
+static void *ingest_some(void *unused) {
+  for (int i = 0; i < 3; i++) ingest(1000000, 10000, 6000000 + (uint64_t)i * 1000000);
+  atomic_store(&ingested, true);
+  return unused;
+}
+
+/* The sequencer must not wait for the indexer, small rows of the index included. */
+static void write_beside_ingest(void) {
+  double slowest = 0;
+  double sum = 0;
+  int count = 0;
+  pthread_t thread;
+  HB_ASSERT(pthread_create(&thread, NULL, ingest_some, NULL) == 0);
+  while (!atomic_load(&ingested)) {
+    struct hb_index_entry entry = {.key = hb_slice_text("key-0005000"), .position = -1 - count};
+    hb_write_put_block(writer, 1, 200000 + count, some_bytes(BLOCK_SIZE));
+    hb_write_put_index_entry(writer, 1, &entry);
+    uint64_t before = hb_clock_mono_ns();
+    apply(true);
+    double took = ms_since(before);
+    if (took > slowest) slowest = took;
+    sum += took;
+    count++;
+  }
+  pthread_join(thread, NULL);
+  printf("%d synced writes beside 3 ingests: %.3f ms, slowest %.1f ms\n", count, sum / count,
+         slowest);
+}
+
 static void sizes(const char *when) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -174,6 +207,7 @@ int main(int argc, char **argv) {
   sizes("after bundles");
   for (int i = 0; i < 5; i++) ingest(1000000, 10000, (uint64_t)i * 1000000);
   ingest(1000000, 1000000, 5000000);
+  write_beside_ingest();
   sizes("after ingests");
   close_store();
   uint64_t start = hb_clock_mono_ns();
