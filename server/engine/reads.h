@@ -58,7 +58,8 @@ struct hb_read {
   size_t keys_count;
   struct hb_buf next_token; /* "" = the end. Opaque, self-contained, survives restarts */
 
-  void (*done)(struct hb_read *read); /* a reader's thread */
+  void *state; /* the engine's while it has the read */
+  void (*done)(struct hb_read *read); /* a reader's thread; the caller's own once it stops */
   void *context;
 };
 

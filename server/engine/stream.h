@@ -35,14 +35,17 @@ struct hb_watch {
   struct hb_watch *next; /* the stream's */
   struct hb_watch *previous;
   struct hb_stream *stream; /* borrowed while started */
-  bool armed;
+  bool armed;    /* the stream's */
+  uint64_t seen; /* the stream's */
   void (*changed)(struct hb_watch *watch);
   void *context;
 };
 void hb_watch_start(struct hb_watch *watch, struct hb_stream *stream);
-/* True: something was published since the last call; look again instead of waiting. */
+/* True: something was published since the last call (of `changed` or this); look again instead of
+ * waiting: the watch is not armed then. Not while a `changed` that was made is not dealt with yet,
+ * else it may be made again. */
 bool hb_watch_arm(struct hb_watch *watch);
-/* `changed` isn't running and won't be called any more when it returns. */
+/* `changed` isn't running and won't be called any more when it returns. Not from `changed`. */
 void hb_watch_stop(struct hb_watch *watch);
 
 /* ---- the shared tail: recent log blocks */
