@@ -137,8 +137,7 @@ static enum hb_code create_again(struct hb_engine *engine, struct hb_job *job,
 
 static void add(struct hb_engine *engine, struct hb_job *job, uint64_t id,
                 const struct hb_stream_config *resolved) {
-  struct hb_stream *stream =
-      hb_stream_create(id, engine->info.incarnation, &job->config, resolved);
+  struct hb_stream *stream = hb_stream_create(id, engine->info.incarnation, &job->config, resolved);
   hb_registry_add(&engine->sequencer.registry, stream);
   hb_publish_touch(engine, id, UINT64_MAX);
   hb_publish_all(engine);
@@ -162,8 +161,8 @@ static enum hb_code create(struct hb_engine *engine, struct hb_job *job, struct 
   }
   if (sequencer->registry.count >= engine->limits.streams_max) {
     return hb_err_set(err, HB_LIMIT, "TOO_MANY_STREAMS",
-                      "streams %zu reach the limit streams_max %" PRIu64,
-                      sequencer->registry.count, engine->limits.streams_max);
+                      "streams %zu reach the limit streams_max %" PRIu64, sequencer->registry.count,
+                      engine->limits.streams_max);
   }
   struct hb_stream_config resolved = hb_config_resolve(engine, &job->config);
   struct hb_frontier record = hb_ordering_new_record(&job->config);
@@ -235,20 +234,18 @@ static void forget(struct hb_engine *engine, struct hb_stream *stream) {
   hb_deletion_begin(engine, stream->id, HB_DELETION_FORGET);
 }
 
-static enum hb_code delete(struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
-  enum hb_code code = check_name(job->config.name, err);
-  if (code != HB_OK) return code;
+static enum hb_code delete (struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
+  enum hb_code code = check_name(job->config.name, err); if (code != HB_OK) return code;
   struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
   if (!stream) return hb_err_no_stream(err, job->config.name);
   struct hb_write *write = hb_sequencer_begin_rows(engine);
   hb_write_mark_deleting(write, stream->id);
-  if (hb_sequencer_apply_rows(engine, err)) {
-    forget(engine, stream);
-  } else {
-    code = HB_UNAVAILABLE;
-  }
-  hb_stream_unref(stream);
-  return code;
+  if (hb_sequencer_apply_rows(engine, err)){forget(engine, stream);}
+else {
+  code = HB_UNAVAILABLE;
+}
+hb_stream_unref(stream);
+return code;
 }
 
 /* ---- jobs */
@@ -256,10 +253,14 @@ static enum hb_code delete(struct hb_engine *engine, struct hb_job *job, struct 
 static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
   if (engine->sequencer.failed) return hb_err_failed(&job->error);
   switch (job->kind) {
-    case HB_JOB_CREATE_STREAM: return create(engine, job, &job->error);
-    case HB_JOB_UPDATE_STREAM: return update(engine, job, &job->error);
-    case HB_JOB_DELETE_STREAM: return delete (engine, job, &job->error);
-    default: HB_UNREACHABLE();
+    case HB_JOB_CREATE_STREAM:
+      return create(engine, job, &job->error);
+    case HB_JOB_UPDATE_STREAM:
+      return update(engine, job, &job->error);
+    case HB_JOB_DELETE_STREAM:
+      return delete (engine, job, &job->error);
+    default:
+      HB_UNREACHABLE();
   }
 }
 

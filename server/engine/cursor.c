@@ -81,8 +81,8 @@ static enum hb_code seek(struct hb_cursor *cursor, int64_t position, bool *out,
                          struct hb_err *err) {
   *out = false;
   close_reader(cursor);
-  enum hb_code code = hb_log_reader_open(cursor->store, cursor->stream->id, position,
-                                         &cursor->reader, err);
+  enum hb_code code =
+      hb_log_reader_open(cursor->store, cursor->stream->id, position, &cursor->reader, err);
   if (code != HB_OK) return code;
   bool any;
   code = read_one(cursor, &any, err);

@@ -18,7 +18,7 @@
 struct hb_cursor {
   struct hb_store *store;
   struct hb_stream *stream;
-  int64_t next; /* the next block contains it */
+  int64_t next;                 /* the next block contains it */
   struct hb_log_reader *reader; /* NULL: not opened */
   int64_t reader_next;          /* where the reader's next block starts, at the latest */
   struct hb_bytes *bytes;       /* of `block`: valid until the next call */

@@ -21,16 +21,16 @@
 
 /* Sizes and times that tests make small. 0 = the default in brackets. */
 struct hb_tuning {
-  struct hb_ordering_options core;  /* limits and last_commit are set by the engine */
-  uint32_t tick_ms;                 /* gap rows are decided at least so often [1000] */
-  uint32_t save_ms;                 /* served time is saved [5000] */
-  uint32_t index_entries;           /* a bundle is cut at [1,000,000] */
-  uint32_t index_file_entries;      /* smaller bundles go as rows [1000] */
-  uint32_t index_age_ms;            /* a bundle is cut when so old [5000] */
-  uint32_t index_idle_ms;           /* or when its stream is silent so long [1000] */
-  uint32_t index_nap_ms;            /* how often the indexer looks while streams move [100] */
-  uint32_t read_step_bytes;         /* what a read does before others come [16 MiB] */
-  uint32_t key_page_bytes;          /* frames in a page [3.5 MiB] */
+  struct hb_ordering_options core; /* limits and last_commit are set by the engine */
+  uint32_t tick_ms;                /* gap rows are decided at least so often [1000] */
+  uint32_t save_ms;                /* served time is saved [5000] */
+  uint32_t index_entries;          /* a bundle is cut at [1,000,000] */
+  uint32_t index_file_entries;     /* smaller bundles go as rows [1000] */
+  uint32_t index_age_ms;           /* a bundle is cut when so old [5000] */
+  uint32_t index_idle_ms;          /* or when its stream is silent so long [1000] */
+  uint32_t index_nap_ms;           /* how often the indexer looks while streams move [100] */
+  uint32_t read_step_bytes;        /* what a read does before others come [16 MiB] */
+  uint32_t key_page_bytes;         /* frames in a page [3.5 MiB] */
 };
 
 typedef enum hb_code hb_store_write_fn(struct hb_store *store, struct hb_write *write,

@@ -1,11 +1,11 @@
 /* Decides when index entries are gathered and written.
  *
- * Streams whose published frontier moved stand in a queue; the thread looks at it every 100 ms while
- * there is traffic (a wake-up per commit would cost the sequencer more), reads their new blocks,
- * mostly from the shared tail, and gathers entries. A stream's bundle is cut at 1,000,000 entries,
- * when it is 5 s old, or when the stream has been silent for a second; a large one is ingested as
- * a file, a small one goes to the sequencer as rows of its next commit. Over all streams together
- * no more is gathered than one full bundle: then the largest is cut early.
+ * Streams whose published frontier moved stand in a queue; the thread looks at it every 100 ms
+ * while there is traffic (a wake-up per commit would cost the sequencer more), reads their new
+ * blocks, mostly from the shared tail, and gathers entries. A stream's bundle is cut at 1,000,000
+ * entries, when it is 5 s old, or when the stream has been silent for a second; a large one is
+ * ingested as a file, a small one goes to the sequencer as rows of its next commit. Over all
+ * streams together no more is gathered than one full bundle: then the largest is cut early.
  *
  * Nothing is lost by a crash or a failure: what is above indexed_to is gathered again, and gives
  * the same entries. Ingest never waits for this thread; it runs at low priority. */

@@ -63,7 +63,7 @@ struct hb_indexer {
   struct hb_stream *parts; /* streams that have a part */
   size_t entries;          /* over all parts */
   size_t key_bytes;
-  uint64_t retry_ms;       /* after a failure: nothing is written before */
+  uint64_t retry_ms; /* after a failure: nothing is written before */
 };
 
 void hb_indexer_create(struct hb_engine *engine);

@@ -4,8 +4,8 @@
  *   stop   the door is closed; the sequencer finishes what was accepted; indexer, background and
  *          readers end; every callback has been made
  *   close  memory, then the store */
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -136,9 +136,7 @@ const struct hb_engine_info *hb_engine_info(const struct hb_engine *engine) {
   return &engine->info;
 }
 
-const struct hb_limits *hb_engine_limits(const struct hb_engine *engine) {
-  return &engine->limits;
-}
+const struct hb_limits *hb_engine_limits(const struct hb_engine *engine) { return &engine->limits; }
 
 uint64_t hb_engine_served_ms(const struct hb_engine *engine) {
   return engine->served_base_ms + (hb_clock_mono_ms() - engine->opened_ms);

@@ -30,7 +30,8 @@ struct hb_pool {
   uint32_t turn;
 };
 
-void hb_pool_start(struct hb_pool *pool, struct hb_engine *engine, uint32_t count, const char *name);
+void hb_pool_start(struct hb_pool *pool, struct hb_engine *engine, uint32_t count,
+                   const char *name);
 /* Any thread. Not after hb_pool_stop, but by work that runs. */
 void hb_pool_post(struct hb_pool *pool, enum hb_work kind, struct hb_node *node);
 /* Everything posted is done when it returns. */

@@ -123,9 +123,15 @@ static enum hb_code fill(struct hb_key_page *page, bool *out_end, struct hb_err 
   enum hb_code code = HB_OK;
   while (code == HB_OK && !stop && !*out_end && page->budget > 0 && !hb_key_page_is_full(page)) {
     switch (page->state->phase) {
-      case HB_KEY_RELEASED: code = do_released(page, &stop, out_end, err); break;
-      case HB_KEY_PASS: code = do_pass(page, &stop, err); break;
-      case HB_KEY_DRAIN: code = do_drain(page, &stop, out_end, err); break;
+      case HB_KEY_RELEASED:
+        code = do_released(page, &stop, out_end, err);
+        break;
+      case HB_KEY_PASS:
+        code = do_pass(page, &stop, err);
+        break;
+      case HB_KEY_DRAIN:
+        code = do_drain(page, &stop, out_end, err);
+        break;
     }
   }
   return code;
@@ -142,10 +148,8 @@ enum hb_code hb_read_key(struct hb_engine *engine, struct hb_read *read, struct 
     enum hb_code code = hb_key_token_decode(read, engine->limits.page_size_max, &state, err);
     if (code != HB_OK) return code;
   }
-  struct hb_key_page page = {.engine = engine,
-                             .read = read,
-                             .state = &state,
-                             .budget = engine->tuning.read_step_bytes};
+  struct hb_key_page page = {
+      .engine = engine, .read = read, .state = &state, .budget = engine->tuning.read_step_bytes};
   bool end = false;
   enum hb_code code = fill(&page, &end, err);
   if (code == HB_OK && !end) hb_key_token_encode(&state, read, &read->next_token);

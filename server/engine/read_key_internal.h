@@ -20,11 +20,11 @@ struct hb_key_place {
 
 struct hb_key_state {
   enum hb_key_phase phase;
-  int64_t next;  /* entries below were given */
-  int64_t bound; /* DRAIN: entries below come from index and log */
+  int64_t next;   /* entries below were given */
+  int64_t bound;  /* DRAIN: entries below come from index and log */
   bool has_after; /* PASS: the bundle looked at last */
   struct hb_bundle_id after;
-  bool truncated; /* the pass saw more events than `places` may hold */
+  bool truncated;              /* the pass saw more events than `places` may hold */
   struct hb_key_place *places; /* owned; the lowest ones seen, ascending */
   size_t places_count;
   size_t places_cap;

@@ -72,13 +72,11 @@ static enum hb_code give_found(struct hb_key_page *page, const struct gather *ga
 /* Entries in [next, end), where `end` <= indexed_to. */
 static enum hb_code read_indexed(struct hb_key_page *page, int64_t end, struct hb_err *err) {
   struct hb_key_state *state = page->state;
-  struct gather gather = {
-      .max = page->read->page_size - page->read->entries_count,
-      .bytes_max = page->engine->tuning.key_page_bytes - page->frame_bytes};
+  struct gather gather = {.max = page->read->page_size - page->read->entries_count,
+                          .bytes_max = page->engine->tuning.key_page_bytes - page->frame_bytes};
   gather.items = hb_calloc(gather.max, sizeof *gather.items);
-  enum hb_code code =
-      hb_index_each(page->engine->store, page->read->stream->id, page->read->key, state->next, end,
-                    gather_entry, &gather, err);
+  enum hb_code code = hb_index_each(page->engine->store, page->read->stream->id, page->read->key,
+                                    state->next, end, gather_entry, &gather, err);
   bool all = false;
   if (code == HB_OK) {
     struct hb_cursor cursor;

@@ -106,8 +106,8 @@ static enum hb_code compare_log(struct hb_need *need, struct hb_need_item *item,
   return code;
 }
 
-static enum hb_code answer(struct hb_engine *engine, struct hb_need *need,
-                           struct hb_stream *stream, struct hb_err *err) {
+static enum hb_code answer(struct hb_engine *engine, struct hb_need *need, struct hb_stream *stream,
+                           struct hb_err *err) {
   for (size_t i = 0; i < need->count; i++) need->items[i].verdict = HB_VERDICT_NONE;
   enum hb_code code = compare_bundles(engine, need, err);
   struct hb_cursor cursor;

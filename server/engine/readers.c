@@ -9,11 +9,16 @@
 
 static enum hb_code run(struct hb_engine *engine, struct hb_read *read, bool *out_again) {
   switch (read->kind) {
-    case HB_READ_LOG: return hb_read_log(engine, read, &read->error);
-    case HB_READ_TIME: return hb_read_time(engine, read, &read->error);
-    case HB_READ_KEY: return hb_read_key(engine, read, &read->error);
-    case HB_READ_KEYS: return hb_read_keys(engine, read, out_again, &read->error);
-    default: HB_UNREACHABLE();
+    case HB_READ_LOG:
+      return hb_read_log(engine, read, &read->error);
+    case HB_READ_TIME:
+      return hb_read_time(engine, read, &read->error);
+    case HB_READ_KEY:
+      return hb_read_key(engine, read, &read->error);
+    case HB_READ_KEYS:
+      return hb_read_keys(engine, read, out_again, &read->error);
+    default:
+      HB_UNREACHABLE();
   }
 }
 

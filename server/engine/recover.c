@@ -84,7 +84,8 @@ static enum hb_code check_log(struct hb_engine *engine, const struct hb_stored_s
   }
   if (!record->frozen) {
     return hb_err_set(err, HB_CORRUPT, NULL,
-                      "its log ends at %" PRId64 ", but its frontier record says that nothing was "
+                      "its log ends at %" PRId64
+                      ", but its frontier record says that nothing was "
                       "released; restore the folder from a backup",
                       last.end);
   }
@@ -116,8 +117,7 @@ static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_str
                             struct hb_err *err) {
   struct hb_ordering *core = engine->sequencer.core;
   struct hb_stream_config resolved = hb_config_resolve(engine, &stored->config);
-  enum hb_code code =
-      hb_ordering_add_stream(core, stored->stream, &resolved, &stored->record, err);
+  enum hb_code code = hb_ordering_add_stream(core, stored->stream, &resolved, &stored->record, err);
   if (code == HB_OK) code = check_log(engine, stored, err);
   if (code == HB_OK) code = load(engine, stored->stream, err);
   if (code == HB_OK) {

@@ -172,8 +172,7 @@ static bool decide(struct hb_engine *engine) {
   bool tick = now_ns >= sequencer->tick_due_ns;
   if (tick) sequencer->tick_due_ns = now_ns + engine->tuning.tick_ms * UINT64_C(1000000);
   if (tick || hb_ordering_has_work(sequencer->core)) {
-    const struct hb_commit *commit =
-        hb_ordering_decide(sequencer->core, hb_sequencer_now(engine));
+    const struct hb_commit *commit = hb_ordering_decide(sequencer->core, hb_sequencer_now(engine));
     if (commit && !hb_sequencer_write_commit(engine, commit)) return true;
   }
   return hb_sequencer_answer(engine);

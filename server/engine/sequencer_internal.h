@@ -37,7 +37,7 @@ struct hb_deletion {
   struct hb_node node;
   uint64_t stream;
   enum hb_deletion_step step; /* the one that is out */
-  bool failed; /* the step did; the next start takes it up again */
+  bool failed;                /* the step did; the next start takes it up again */
 };
 
 /* Streams in the order of their shared blocks, oldest first: whose block goes next when the shared
@@ -77,13 +77,13 @@ struct hb_sequencer {
   struct hb_registry registry;
   struct hb_share share;
   uint64_t next_stream;
-  struct hb_stream *dirty;   /* streams with something to publish */
-  size_t unpublished_bytes;  /* of their blocks */
-  bool unsynced;             /* something written is not fsynced (ASYNC) */
-  uint64_t sync_due_ns;      /* valid while unsynced */
+  struct hb_stream *dirty;           /* streams with something to publish */
+  size_t unpublished_bytes;          /* of their blocks */
+  bool unsynced;                     /* something written is not fsynced (ASYNC) */
+  uint64_t sync_due_ns;              /* valid while unsynced */
   struct hb_index_note *index_notes; /* for the next write */
   struct hb_index_note **index_notes_end;
-  uint64_t index_due_ns;     /* valid while there are any: latest time of their write */
+  uint64_t index_due_ns; /* valid while there are any: latest time of their write */
   struct hb_node *rooms_waiting;
   uint64_t tick_due_ns;
   uint64_t save_due_ns;

@@ -45,10 +45,10 @@ struct hb_stream {
   struct hb_stream_config config; /* no limit is 0 */
   struct hb_stream_status status;
   bool deleted;
-  bool lost;          /* a write failed: nothing will be published any more (I6) */
-  uint64_t version;   /* +1 per publication */
-  uint64_t written;   /* +1 before each write that touches the stream */
-  uint64_t published; /* `written` as of the last publication */
+  bool lost;              /* a write failed: nothing will be published any more (I6) */
+  uint64_t version;       /* +1 per publication */
+  uint64_t written;       /* +1 before each write that touches the stream */
+  uint64_t published;     /* `written` as of the last publication */
   struct hb_watch *armed; /* three lists linked both ways (watch.c) */
   struct hb_watch *due;
   struct hb_watch *idle;
@@ -68,9 +68,9 @@ struct hb_stream {
   bool index_queued;
   struct hb_stream *index_next; /* reference while queued */
   /* Indexer's thread only. */
-  struct hb_index_part *part; /* entries gathered and not written yet */
-  bool index_followed;        /* index_scan is valid */
-  int64_t index_scan;         /* blocks below are gathered or written */
+  struct hb_index_part *part;  /* entries gathered and not written yet */
+  bool index_followed;         /* index_scan is valid */
+  int64_t index_scan;          /* blocks below are gathered or written */
   struct hb_stream *part_next; /* streams that have a part; reference while linked */
 };
 
