@@ -288,17 +288,28 @@ enum holdback_message_kind {
   HOLDBACK_MESSAGE_END = 4
 };
 /* Wait for the next message; timeout_ms 0 = do not wait, UINT32_MAX = for ever. *out NULL: time is
- * over. One thread. The message lives until the next call of this function or destroy. */
+ * over. One thread. The message lives until the next call of this function or destroy. Messages
+ * that came before an error are handed out before it; after an error, or after END, every later
+ * call returns the same (after END: HOLDBACK_OUT_OF_RANGE, reason ENDED). */
 HOLDBACK_API int holdback_next(struct holdback_subscription *subscription, uint32_t timeout_ms,
                                const struct holdback_message **out, struct holdback_error *error);
 HOLDBACK_API enum holdback_message_kind holdback_message_kind(const struct holdback_message *m);
-/* EVENTS: iterate with *cursor = 0 at first; false at the end. Bytes live as long as the message.
- * Headers are decoded into the message's own memory. */
+/* EVENTS: iterate with *cursor = 0 at first; false at the end. Bytes live as long as the message,
+ * the array out->headers until the next call for the same message. */
 HOLDBACK_API bool holdback_message_event(const struct holdback_message *message, size_t *cursor,
                                          struct holdback_event *out, int64_t *out_position);
 HOLDBACK_API int64_t holdback_message_next_position(const struct holdback_message *message);
 HOLDBACK_API bool holdback_message_progress(const struct holdback_message *message,
                                             struct holdback_progress *out);
+/* VOID: the producer, or an operator, said that [start, end) will never come. */
+struct holdback_void {
+  int64_t start;
+  int64_t end;
+  char reason[128]; /* cut where longer, as `actor` */
+  char actor[128];
+};
+HOLDBACK_API bool holdback_message_void(const struct holdback_message *message,
+                                        struct holdback_void *out);
 HOLDBACK_API void holdback_subscription_destroy(struct holdback_subscription *subscription);
 
 /* ---- one key's list, and the keys */
