@@ -13,15 +13,15 @@ enum exit_code {
   EXIT_INTERRUPTED = 130
 };
 
-#define EXIT_CODES_HELP                                                              \
-  "Exit codes:\n"                                                                    \
-  "  0    all events STORED or DUPLICATE; the command did what it was asked\n"       \
-  "  1    a failure of its own (a file can't be read, the output not written)\n"     \
-  "  2    wrong usage\n"                                                             \
-  "  3    events got another outcome (CONFLICT, LATE, BEFORE_FIRST, OUT_OF_RANGE)\n" \
-  "  4    the window stayed full; the message names the missing range\n"             \
-  "  5    a wrong line in the input; the message names file, line and fault\n"       \
-  "  64+n the call failed with gRPC status n (69 NOT_FOUND, 78 UNAVAILABLE, ...)\n"  \
+#define EXIT_CODES_HELP                                                          \
+  "Exit codes:\n"                                                                \
+  "  0    all events STORED or DUPLICATE; the command did what it was asked\n"   \
+  "  1    a failure of its own (a file can't be read, the output not written)\n" \
+  "  2    wrong usage\n"                                                         \
+  "  3    other outcomes (CONFLICT, LATE, BEFORE_FIRST, OUT_OF_RANGE)\n"         \
+  "  4    the window stayed full; the message names the missing range\n"         \
+  "  5    a wrong line in the input; the message names file, line and fault\n"   \
+  "  64+n a call failed with gRPC status n (69 NOT_FOUND, 78 UNAVAILABLE)\n"     \
   "  130  interrupted\n"
 
 #endif

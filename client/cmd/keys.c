@@ -41,8 +41,9 @@ static const struct argp argp = {
     .parser = parse,
     .doc =
         "Prints the keys that have a released event, one a line, in byte order.\v"
-        "A key that is plain text is printed as it is; one that is not (control characters,\n"
-        "no UTF-8), and every key with --json, as {\"key\":...} or {\"key_base64\":...}.\n"
+        "A key that is plain text is printed as it is; one that is not (control\n"
+        "characters, no UTF-8), and every key with --json, as {\"key\":...} or\n"
+        "{\"key_base64\":...}.\n"
         "\n"
         "Examples:\n"
         "  holdback keys -S flights\n"

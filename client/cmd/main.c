@@ -5,18 +5,20 @@
 #include "client/cmd/command.h"
 #include "client/cmd/exit.h"
 
-const char *argp_program_version = "holdback " HOLDBACK_VERSION;
+/* Visible to libc, which looks for it by name. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+    "holdback " HOLDBACK_VERSION;
 
 static const struct command *const commands[] = {&command_stream, &command_send, &command_tail,
                                                  &command_status, &command_key,  &command_keys,
                                                  &command_ping,   NULL};
 
 static const char doc[] =
-    "Talks to a Holdback server: events go in in any order, and come out in order.\n"
+    "Talks to a Holdback server: events in in any order, out in order.\n"
     "\v"
     "Commands:\n"
     "  stream add|ls|info|set|rm   make, list, show, change, delete streams\n"
-    "  send [FILE|-]               append events, JSON lines, from a file or standard input\n"
+    "  send [FILE|-]               append events, JSON lines\n"
     "  tail                        print events in order, as the same JSON lines\n"
     "  status                      what is delivered, what waits, and for what\n"
     "  key KEY                     one key's events in order\n"
@@ -27,7 +29,7 @@ static const char doc[] =
     "\n"
     "Examples:\n"
     "  holdback stream add orders --first 1\n"
-    "  echo '{\"sequence\":1,\"key\":\"a\",\"payload\":\"hello\"}' | holdback send -S orders\n"
+    "  echo '{\"sequence\":1,\"payload\":\"hello\"}' | holdback send -S orders\n"
     "  holdback tail -S orders --until-caught-up\n"
     "  holdback status -S orders\n"
     "\n" EXIT_CODES_HELP;

@@ -23,9 +23,10 @@ static const struct argp argp = {
     .parser = parse,
     .doc =
         "Shows what of a stream is delivered, what is held, and which gaps it waits for.\v"
-        "With --json one object: stream, mode, first_sequence, frontier, complete_to, highest,\n"
-        "held_events, held_bytes, gaps [{start, end, age_ms}] (the lowest 16), gaps_total,\n"
-        "max_event_time, earliest, indexed_to; null where there is none yet.\n"
+        "With --json one object: stream, mode, first_sequence, frontier, complete_to,\n"
+        "highest, held_events, held_bytes, gaps [{start, end, age_ms}] (the lowest\n"
+        "16), gaps_total, max_event_time, earliest, indexed_to; null where there is\n"
+        "none yet.\n"
         "\n"
         "Examples:\n"
         "  holdback status -S flights\n"

@@ -106,8 +106,8 @@ static const struct argp argp = {
     .doc =
         "Prints the events of a stream in order, each exactly when everything before it is "
         "there, one JSON object a line: what send reads.\v"
-        "Without --until-caught-up or --count it goes on until it is interrupted. A lost\n"
-        "connection is taken up again where it ended.\n"
+        "Without --until-caught-up or --count it goes on until it is interrupted.\n"
+        "A lost connection is taken up again where it ended.\n"
         "\n"
         "Examples:\n"
         "  holdback tail --until-caught-up\n"
