@@ -102,7 +102,7 @@ static enum hb_code check_unix(const char *address, struct hb_err *err) {
 static enum hb_code explain(const char *address, int error, struct hb_err *err) {
   if (error == EADDRINUSE) return taken(address, err);
   if (error == EACCES || error == EPERM) {
-    return hb_err_set(err, HB_PERMISSION, "ADDRESS_NOT_ALLOWED",
+    return hb_err_set(err, HB_ADDRESS_IN_USE, "ADDRESS_NOT_ALLOWED",
                       "%s: %s; ports below 1024 need a privilege", address, strerror(error));
   }
   return hb_err_set(err, HB_INVALID, "ADDRESS_INVALID", "%s can't be listened on: %s", address,
