@@ -45,7 +45,8 @@ void hb_err_wrap(struct hb_err *err, const char *format, ...) {
   size_t at = used < 0 ? 0 : (size_t)used;
   if (at < sizeof err->message) {
     int room = (int)(sizeof err->message - at) - 3;
-    (void)snprintf(err->message + at, sizeof err->message - at, ": %.*s", room > 0 ? room : 0, tail);
+    (void)snprintf(err->message + at, sizeof err->message - at, ": %.*s", room > 0 ? room : 0,
+                   tail);
   }
 }
 
