@@ -264,6 +264,7 @@ def main():
         if not tidy.looked_at.get(rule):
             print("nothing was looked at for rule '%s'" % rule)
             return 1
+    print("%d files" % tidy.looked_at["leftover"])
     return 1 if tidy.findings else 0
 
 
