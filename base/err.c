@@ -16,7 +16,7 @@ static const struct {
   int exit_code;
 } rows[HB_CODE_COUNT] = {
 #define HB_ERR_ROW(name, text, grpc, retry, fatal, exit_code) \
-  [name] = {text, #name + 3, grpc, retry, fatal, exit_code},
+  [name] = {text, &#name[3], grpc, retry, fatal, exit_code},
     HB_ERR_TABLE(HB_ERR_ROW)
 #undef HB_ERR_ROW
 };
