@@ -186,7 +186,8 @@ class Tidy:
     def readmes(self):
         for folder in sorted({str(pathlib.PurePath(p).parent) for p in self.files if p.endswith(".c")}):
             self.count("readme")
-            if folder + "/README.md" not in self.files:
+            readme = ("tests" if folder.startswith("tests/") else folder) + "/README.md"
+            if readme not in self.files:
                 self.find("readme", folder, 1, "no README.md that says what belongs here")
 
 

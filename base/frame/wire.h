@@ -23,10 +23,10 @@ struct hb_wire_reader {
 struct hb_wire_field {
   uint32_t number;
   enum hb_wire_type type;
-  uint64_t number_value;    /* VARINT, I64, I32 */
-  struct hb_slice bytes;    /* LEN: the content */
-  const uint8_t *start;     /* of the tag */
-  const uint8_t *end;       /* past the value */
+  uint64_t number_value; /* VARINT, I64, I32 */
+  struct hb_slice bytes; /* LEN: the content */
+  const uint8_t *start;  /* of the tag */
+  const uint8_t *end;    /* past the value */
 };
 
 enum hb_wire_result { HB_WIRE_END, HB_WIRE_FIELD, HB_WIRE_MALFORMED };

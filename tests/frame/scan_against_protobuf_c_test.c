@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/frame/scan.h"
 #include "base/frame/wire.h"
 #include "holdback/v1/event.pb-c.h"
@@ -190,7 +190,7 @@ static void fail_with_bytes(const char *what, uint64_t seed, struct hb_slice bat
 /* Each batch has its own seed, so that one can be run alone. */
 static void for_each_seed(void (*check)(uint64_t seed, struct hb_buf *batch)) {
   const char *text = getenv("HB_TEST_SEED");
-  uint64_t first = text ? strtoull(text, NULL, 10) : (uint64_t)time(NULL) * BATCHES;
+  uint64_t first = text ? strtoull(text, NULL, 10) : hb_clock_wall_ms() * BATCHES;
   print_message("HB_TEST_SEED=%" PRIu64 " and the %d after it\n", first, text ? 0 : BATCHES - 1);
   struct hb_buf batch = {0};
   for (uint64_t seed = first; seed < first + (text ? 1 : BATCHES); seed++) {
