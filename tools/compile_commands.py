@@ -3,14 +3,22 @@
 import json
 import pathlib
 import subprocess
+import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
-execroot = subprocess.run(["bazel", "info", "execution_root"], cwd=root, check=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True).stdout.strip()
-actions = json.loads(
-    subprocess.run(
-        ["bazel", "aquery", "--config=clang", "--output=jsonproto", 'mnemonic("CppCompile", //...)'],
-        cwd=root, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)["actions"]
+
+
+def bazel(*arguments):
+    done = subprocess.run(["bazel", *arguments], cwd=root, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
+execroot = bazel("info", "execution_root").strip()
+actions = json.loads(bazel("aquery", "--config=clang", "--output=jsonproto",
+                           'mnemonic("CppCompile", //...)'))["actions"]
 commands = {}
 for action in actions:
     arguments = action["arguments"]

