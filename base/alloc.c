@@ -1,3 +1,4 @@
+/* Decides what happens when memory is gone: say how much was asked for, and abort. */
 #include "base/alloc.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* Decides how a broken promise of our own ends the process: condition and place, then abort. */
 #include "base/assert.h"
 
 #include <stdio.h>

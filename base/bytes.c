@@ -1,3 +1,4 @@
+/* Decides who frees shared bytes: whoever drops the last reference, on the thread that does. */
 #include "base/bytes.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Decides which clocks there are: CLOCK_MONOTONIC to measure, CLOCK_REALTIME to show. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Decides byte order and how a buffer grows: by doubling, so that appending costs O(1). */
 #include "base/slice.h"
 
 #include <stdlib.h>

@@ -115,6 +115,7 @@ rocksdb_static_repository = repository_rule(
 def system_repositories():
     for name, package, libs, pc in [
         ("cmocka", "libcmocka-dev", ["cmocka"], ["cmocka"]),
+        ("crypto", "libssl-dev", ["crypto"], ["libcrypto"]),
         ("grpc", "libgrpc-dev", ["grpc", "gpr"], ["grpc", "gpr"]),
         ("inih", "libinih-dev", ["inih"], ["inih"]),
         ("jansson", "libjansson-dev", ["jansson"], ["jansson"]),

@@ -1,7 +1,7 @@
 /* The hand-written scanner against generated code: both must read the same out of any bytes.
  *
  * Batches are random but well-formed: fields in any order, again, padded, unknown. The seed is
- * printed; HB_TEST_SEED=N runs that one again. */
+ * printed; HOLDBACK_SEED=N runs that one again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/frame/scan.h"
 #include "base/frame/wire.h"
 #include "holdback/v1/event.pb-c.h"
@@ -182,16 +182,16 @@ static bool same_batch(const struct hb_events *ours, const Holdback__V1__EventBa
 }
 
 static void fail_with_bytes(const char *what, uint64_t seed, struct hb_slice batch) {
-  (void)fprintf(stderr, "%s: HB_TEST_SEED=%" PRIu64 " batch:", what, seed);
+  (void)fprintf(stderr, "%s: HOLDBACK_SEED=%" PRIu64 " batch:", what, seed);
   for (size_t i = 0; i < batch.size; i++) (void)fprintf(stderr, " %02x", batch.data[i]);
   fail_msg("%s", what);
 }
 
 /* Each batch has its own seed, so that one can be run alone. */
 static void for_each_seed(void (*check)(uint64_t seed, struct hb_buf *batch)) {
-  const char *text = getenv("HB_TEST_SEED");
-  uint64_t first = text ? strtoull(text, NULL, 10) : (uint64_t)time(NULL) * BATCHES;
-  print_message("HB_TEST_SEED=%" PRIu64 " and the %d after it\n", first, text ? 0 : BATCHES - 1);
+  const char *text = getenv("HOLDBACK_SEED");
+  uint64_t first = text ? strtoull(text, NULL, 10) : hb_clock_wall_ms() * BATCHES;
+  print_message("HOLDBACK_SEED=%" PRIu64 " and the %d after it\n", first, text ? 0 : BATCHES - 1);
   struct hb_buf batch = {0};
   for (uint64_t seed = first; seed < first + (text ? 1 : BATCHES); seed++) {
     random_state = seed;

@@ -1,0 +1,43 @@
+/* Where the threads of a measurement meet: counts, failure, and waiting for a change of them. */
+#ifndef HB_BENCH_GATE_H
+#define HB_BENCH_GATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hb_counts {
+  uint64_t received;        /* events that the first subscriber has */
+  uint64_t finished;        /* subscribers that have everything */
+  uint64_t stalled;         /* subscribers that have stopped reading */
+  uint64_t first_send_ns;   /* 0 = not yet, as below; monotonic */
+  uint64_t last_ack_ns;     /* everything is answered */
+  uint64_t last_receive_ns; /* the last subscriber has everything */
+  bool failed;
+  bool stopped;
+};
+
+struct hb_gate {
+  pthread_mutex_t mutex;
+  pthread_cond_t changed; /* on the monotonic clock */
+  struct hb_counts counts;
+};
+
+void hb_gate_init(struct hb_gate *gate);
+void hb_gate_done(struct hb_gate *gate);
+
+/* Any thread, all of these. */
+void hb_gate_first_send(struct hb_gate *gate);
+void hb_gate_last_ack(struct hb_gate *gate);
+void hb_gate_received(struct hb_gate *gate, uint64_t events);
+void hb_gate_finished(struct hb_gate *gate);
+void hb_gate_stalled(struct hb_gate *gate);
+void hb_gate_stop(struct hb_gate *gate);
+/* Say what went wrong on stderr, the first time, and let everybody know. */
+void hb_gate_fail(struct hb_gate *gate, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+struct hb_counts hb_gate_look(struct hb_gate *gate);
+/* Wait for any change, at most `ms`. */
+void hb_gate_wait(struct hb_gate *gate, uint32_t ms);
+
+#endif
