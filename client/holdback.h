@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+#define HOLDBACK_VERSION "0.1.0"
+
 #if defined(__GNUC__)
 #define HOLDBACK_API __attribute__((visibility("default")))
 #else
@@ -43,6 +45,8 @@ enum holdback_status {
   HOLDBACK_UNAVAILABLE = 14,
   HOLDBACK_DATA_LOSS = 15
 };
+/* "NOT_FOUND", ...; "UNKNOWN" for numbers that gRPC does not know. Static. */
+HOLDBACK_API const char *holdback_status_name(int status);
 
 /* What went wrong, for a person and for a program. On the caller's stack; zeroed = no error. */
 struct holdback_error {
@@ -93,17 +97,19 @@ HOLDBACK_API const char *holdback_reason_name(int reason);
 struct holdback_client;
 
 struct holdback_options {
-  const char *server;         /* "host:port" or "unix:path"; NULL = 127.0.0.1:4653 */
+  const char *server;          /* "host:port" or "unix:path"; NULL = 127.0.0.1:4653 */
   uint32_t connect_timeout_ms; /* for the first connection and for unary calls; 0 = 10,000 */
-  size_t in_flight_batches;   /* of one appender; 0 = 8 */
-  size_t refused_bytes_max;   /* WINDOW_FULL events kept to be sent again; 0 = 64 MiB */
+  size_t in_flight_batches;    /* of one appender; 0 = 8 */
+  size_t refused_bytes_max;    /* WINDOW_FULL events kept to be sent again; 0 = 64 MiB */
 };
 
-/* Never connects by itself: the first call does. NULL options = defaults. */
+/* Never connects by itself: the first call does. NULL options = defaults. Until something came from
+ * the server once, a refused connection fails a unary call at once; afterwards such a call waits
+ * for the server to come back, up to connect_timeout_ms. */
 HOLDBACK_API int holdback_client_create(const struct holdback_options *options,
-                                        struct holdback_client **out,
-                                        struct holdback_error *error);
-/* Ends its appenders and subscriptions too. NULL is allowed. */
+                                        struct holdback_client **out, struct holdback_error *error);
+/* Ends its appenders and subscriptions too. Not from a callback, nor while another thread is in a
+ * function of this client. NULL is allowed. */
 HOLDBACK_API void holdback_client_destroy(struct holdback_client *client);
 
 struct holdback_server {
@@ -117,8 +123,11 @@ HOLDBACK_API int holdback_ping(struct holdback_client *client, struct holdback_s
 
 /* ---- streams */
 
+enum holdback_mode { HOLDBACK_MODE_GLOBAL = 1, HOLDBACK_MODE_PER_KEY = 2 };
+
 struct holdback_stream_config {
   const char *name;       /* [a-z0-9][a-z0-9._-]{0,127} */
+  int mode;               /* enum holdback_mode; 0 = GLOBAL */
   bool first_seen;        /* first_sequence = the lowest of the first batch */
   int64_t first_sequence; /* where !first_seen */
   bool async_ack;         /* acknowledged before the sync: survives SIGKILL, not power loss */
@@ -196,10 +205,10 @@ typedef void holdback_on_result(void *context, const struct holdback_result *res
 
 struct holdback_appender_options {
   const char *stream;
-  const char *producer;        /* NULL = none */
-  size_t batch_events;         /* 0 = 1,000 */
-  size_t batch_bytes;          /* 0 = 1 MiB of frames; a batch is sent when either is reached */
-  uint32_t window_timeout_ms;  /* WINDOW_FULL without movement of complete_to; 0 = 30,000 */
+  const char *producer;          /* NULL = none */
+  size_t batch_events;           /* 0 = 1,000 */
+  size_t batch_bytes;            /* 0 = 1 MiB of frames; a batch is sent when either is reached */
+  uint32_t window_timeout_ms;    /* WINDOW_FULL without movement of complete_to; 0 = 30,000 */
   uint32_t reconnect_timeout_ms; /* gives up after so long without a server; 0 = 30,000 */
   holdback_on_result *on_result; /* may be NULL */
   void *context;
@@ -254,15 +263,15 @@ struct holdback_progress {
 struct holdback_subscribe_options {
   const char *stream;
   enum holdback_start start;
-  int64_t position;                /* START_POSITION */
-  int64_t time_seconds;            /* START_EVENT_TIME */
+  int64_t position;     /* START_POSITION */
+  int64_t time_seconds; /* START_EVENT_TIME */
   int32_t time_nanos;
   const struct holdback_bytes *keys;
   size_t keys_count;
   const struct holdback_bytes *key_prefixes;
   size_t key_prefixes_count;
-  uint32_t progress_interval_ms;   /* 0 = 1,000 */
-  uint32_t reconnect_timeout_ms;   /* 0 = 30,000 */
+  uint32_t progress_interval_ms; /* 0 = 1,000 */
+  uint32_t reconnect_timeout_ms; /* 0 = 30,000 */
 };
 
 struct holdback_subscription;
@@ -279,17 +288,28 @@ enum holdback_message_kind {
   HOLDBACK_MESSAGE_END = 4
 };
 /* Wait for the next message; timeout_ms 0 = do not wait, UINT32_MAX = for ever. *out NULL: time is
- * over. One thread. The message lives until the next call of this function or destroy. */
+ * over. One thread. The message lives until the next call of this function or destroy. Messages
+ * that came before an error are handed out before it; after an error, or after END, every later
+ * call returns the same (after END: HOLDBACK_OUT_OF_RANGE, reason ENDED). */
 HOLDBACK_API int holdback_next(struct holdback_subscription *subscription, uint32_t timeout_ms,
                                const struct holdback_message **out, struct holdback_error *error);
 HOLDBACK_API enum holdback_message_kind holdback_message_kind(const struct holdback_message *m);
-/* EVENTS: iterate with *cursor = 0 at first; false at the end. Bytes live as long as the message.
- * Headers are decoded into the message's own memory. */
+/* EVENTS: iterate with *cursor = 0 at first; false at the end. Bytes live as long as the message,
+ * the array out->headers until the next call for the same message. */
 HOLDBACK_API bool holdback_message_event(const struct holdback_message *message, size_t *cursor,
                                          struct holdback_event *out, int64_t *out_position);
 HOLDBACK_API int64_t holdback_message_next_position(const struct holdback_message *message);
 HOLDBACK_API bool holdback_message_progress(const struct holdback_message *message,
                                             struct holdback_progress *out);
+/* VOID: the producer, or an operator, said that [start, end) will never come. */
+struct holdback_void {
+  int64_t start;
+  int64_t end;
+  char reason[128]; /* cut where longer, as `actor` */
+  char actor[128];
+};
+HOLDBACK_API bool holdback_message_void(const struct holdback_message *message,
+                                        struct holdback_void *out);
 HOLDBACK_API void holdback_subscription_destroy(struct holdback_subscription *subscription);
 
 /* ---- one key's list, and the keys */
@@ -303,8 +323,8 @@ struct holdback_key_entry {
 typedef bool holdback_key_entry_each(void *context, const struct holdback_key_entry *entry);
 HOLDBACK_API int holdback_read_key(struct holdback_client *client, const char *stream,
                                    struct holdback_bytes key, bool has_from, int64_t from_position,
-                                   bool released_only, holdback_key_entry_each *each,
-                                   void *context, struct holdback_error *error);
+                                   bool released_only, holdback_key_entry_each *each, void *context,
+                                   struct holdback_error *error);
 typedef bool holdback_key_each(void *context, struct holdback_bytes key);
 HOLDBACK_API int holdback_list_keys(struct holdback_client *client, const char *stream,
                                     struct holdback_bytes key_prefix, holdback_key_each *each,

@@ -1,0 +1,214 @@
+/* Decides what a SubscribeResponse says.
+ *
+ * One pass over the fields of a Batch finds its numbers, which may stand before or after the
+ * frames, and checks that every frame lies inside; an event itself is read when it is asked for.
+ * What is rare (Progress, Void) is unpacked by protobuf-c. */
+#include "client/message.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/frame/wire.h"
+#include "client/bytebuf.h"
+#include "holdback/v1/delivery.pb-c.h"
+
+enum { RESPONSE_BATCH = 1, RESPONSE_PROGRESS = 2, RESPONSE_VOID = 3, RESPONSE_END = 4 };
+enum { BATCH_EVENTS = 1, BATCH_FIRST_POSITION = 2, BATCH_POSITIONS = 3, BATCH_NEXT_POSITION = 4 };
+
+struct holdback_message *hbc_message_create(grpc_byte_buffer *owned) {
+  struct holdback_message *message = hb_calloc(1, sizeof *message);
+  message->size = grpc_byte_buffer_length(owned);
+  message->received = owned;
+  message->bytes = grpc_empty_slice();
+  return message;
+}
+
+void hbc_message_destroy(struct holdback_message *message) {
+  if (!message) return;
+  if (message->received) grpc_byte_buffer_destroy(message->received);
+  grpc_slice_unref(message->bytes);
+  free(message->positions);
+  if (message->scratch) hbc_headers_done(&message->scratch->headers);
+  free(message->scratch);
+  free(message);
+}
+
+/* ---- decoding */
+
+static void add_position(struct holdback_message *message, uint64_t value) {
+  hb_reserve((void **)&message->positions, &message->positions_cap, message->positions_count + 1,
+             sizeof *message->positions);
+  message->positions[message->positions_count++] = (int64_t)value;
+}
+
+/* Packed: varints one after another. */
+static bool take_positions(struct holdback_message *message, struct hb_slice packed) {
+  uint64_t value = 0;
+  unsigned shift = 0;
+  for (size_t i = 0; i < packed.size; i++) {
+    if (shift > 63) return false;
+    value |= (uint64_t)(packed.data[i] & 0x7f) << shift;
+    shift += 7;
+    if (packed.data[i] & 0x80) continue;
+    add_position(message, value);
+    value = 0;
+    shift = 0;
+  }
+  return shift == 0;
+}
+
+static bool decode_batch(struct holdback_message *message, struct hb_slice bytes) {
+  struct hb_wire_reader reader = {bytes.data, bytes.data + bytes.size};
+  struct hb_wire_field field;
+  enum hb_wire_result result;
+  size_t events = 0;
+  while ((result = hb_wire_next(&reader, &field)) == HB_WIRE_FIELD) {
+    if (field.type == HB_WIRE_LEN) {
+      if (field.number == BATCH_EVENTS) events++;
+      if (field.number == BATCH_POSITIONS && !take_positions(message, field.bytes)) return false;
+    } else if (field.type == HB_WIRE_VARINT) {
+      if (field.number == BATCH_FIRST_POSITION)
+        message->first_position = (int64_t)field.number_value;
+      if (field.number == BATCH_POSITIONS) add_position(message, field.number_value);
+      if (field.number == BATCH_NEXT_POSITION) message->next_position = (int64_t)field.number_value;
+    }
+  }
+  message->kind = HOLDBACK_MESSAGE_EVENTS;
+  message->batch = bytes;
+  message->has_next_position = true;
+  message->scratch = hb_calloc(1, sizeof *message->scratch);
+  return result == HB_WIRE_END && (!message->positions || message->positions_count == events);
+}
+
+static void take_progress(struct holdback_message *message, const Holdback__V1__Progress *from) {
+  message->progress = (struct holdback_progress){
+      .has_frontier = from->frontier_presence_case != 0,
+      .frontier = from->frontier,
+      .complete_to = from->complete_to,
+      .next_position = from->next_position,
+      .earliest = from->earliest,
+      .has_highest = from->highest_presence_case != 0,
+      .highest = from->highest,
+      .held_events = from->held_events,
+      .blocked = from->blocked_by != NULL,
+      .caught_up = from->caught_up != 0,
+  };
+  if (from->blocked_by)
+    message->progress.blocked_by = (struct holdback_gap){.start = from->blocked_by->start,
+                                                         .end = from->blocked_by->end,
+                                                         .age_ms = from->blocked_by->age_ms};
+  message->has_next_position = from->next_position_presence_case != 0;
+  message->next_position = from->next_position;
+  if (from->incarnation.len == 0 || from->incarnation.len > sizeof message->incarnation) return;
+  memcpy(message->incarnation, from->incarnation.data, from->incarnation.len);
+  message->incarnation_size = from->incarnation.len;
+}
+
+static bool decode_progress(struct holdback_message *message, struct hb_slice bytes) {
+  Holdback__V1__Progress *progress = holdback__v1__progress__unpack(NULL, bytes.size, bytes.data);
+  if (!progress) return false;
+  message->kind = HOLDBACK_MESSAGE_PROGRESS;
+  take_progress(message, progress);
+  holdback__v1__progress__free_unpacked(progress, NULL);
+  return true;
+}
+
+static bool decode_void(struct holdback_message *message, struct hb_slice bytes) {
+  Holdback__V1__Void *nothing = holdback__v1__void__unpack(NULL, bytes.size, bytes.data);
+  if (!nothing) return false;
+  struct holdback_void *out = &message->nothing;
+  message->kind = HOLDBACK_MESSAGE_VOID;
+  message->has_next_position = true;
+  message->next_position = nothing->next_position;
+  out->start = nothing->start;
+  out->end = nothing->end;
+  (void)snprintf(out->reason, sizeof out->reason, "%s", nothing->reason);
+  (void)snprintf(out->actor, sizeof out->actor, "%s", nothing->actor);
+  holdback__v1__void__free_unpacked(nothing, NULL);
+  return true;
+}
+
+static bool decode_kind(struct holdback_message *message, uint32_t number, struct hb_slice bytes) {
+  switch (number) {
+    case RESPONSE_BATCH:
+      return decode_batch(message, bytes);
+    case RESPONSE_PROGRESS:
+      return decode_progress(message, bytes);
+    case RESPONSE_VOID:
+      return decode_void(message, bytes);
+    default:
+      message->kind = HOLDBACK_MESSAGE_END;
+      return true;
+  }
+}
+
+bool hbc_message_decode(struct holdback_message *message) {
+  if (!message->received) return message->kind != 0;
+  message->bytes = hbc_bytebuf_flatten(message->received);
+  grpc_byte_buffer_destroy(message->received);
+  message->received = NULL;
+  struct hb_slice all = hbc_slice_view(&message->bytes);
+  struct hb_wire_reader reader = {all.data, all.data + all.size};
+  struct hb_wire_field field;
+  struct hb_wire_field last = {0};
+  enum hb_wire_result result;
+  while ((result = hb_wire_next(&reader, &field)) == HB_WIRE_FIELD)
+    if (field.type == HB_WIRE_LEN && field.number >= RESPONSE_BATCH && field.number <= RESPONSE_END)
+      last = field; /* a oneof: the last one counts */
+  bool good = result == HB_WIRE_END && last.number && decode_kind(message, last.number, last.bytes);
+  if (!good) message->kind = (enum holdback_message_kind)0;
+  return good;
+}
+
+/* ---- reading */
+
+enum holdback_message_kind holdback_message_kind(const struct holdback_message *m) {
+  return m->kind;
+}
+
+/* The cursor: offset of the next field in the batch, and above it the index of the next event. */
+enum { INDEX_SHIFT = 32 };
+static_assert(sizeof(size_t) == 8, "a cursor holds two 32-bit numbers");
+
+bool holdback_message_event(const struct holdback_message *message, size_t *cursor,
+                            struct holdback_event *out, int64_t *out_position) {
+  const struct hb_slice batch = message->batch;
+  if (!batch.size || message->scratch->malformed) return false;
+  size_t index = *cursor >> INDEX_SHIFT;
+  struct hb_wire_reader reader = {batch.data + (uint32_t)*cursor, batch.data + batch.size};
+  struct hb_wire_field field;
+  do {
+    if (hb_wire_next(&reader, &field) != HB_WIRE_FIELD) return false;
+  } while (field.number != BATCH_EVENTS || field.type != HB_WIRE_LEN);
+  struct hb_slice frame = hb_slice_of(field.start, (size_t)(field.end - field.start));
+  if (!hbc_event_decode(frame, &message->scratch->headers, out)) {
+    message->scratch->malformed = true;
+    return false;
+  }
+  if (out_position)
+    *out_position = message->positions
+                        ? message->positions[index]
+                        : (int64_t)((uint64_t)message->first_position + (uint64_t)index);
+  *cursor = (index + 1) << INDEX_SHIFT | (size_t)(field.end - batch.data);
+  return true;
+}
+
+int64_t holdback_message_next_position(const struct holdback_message *message) {
+  return message->next_position;
+}
+
+bool holdback_message_progress(const struct holdback_message *message,
+                               struct holdback_progress *out) {
+  if (message->kind != HOLDBACK_MESSAGE_PROGRESS) return false;
+  *out = message->progress;
+  return true;
+}
+
+bool holdback_message_void(const struct holdback_message *message, struct holdback_void *out) {
+  if (message->kind != HOLDBACK_MESSAGE_VOID) return false;
+  *out = message->nothing;
+  return true;
+}
