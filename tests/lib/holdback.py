@@ -61,7 +61,7 @@ class Contract:
 class Stubs:
     """stubs.Append(request, timeout=...): every method of the contract over one channel.
 
-    A method name that several services have needs its service: stubs["grpc.health.v1.Health/Check"].
+    A method name that several services have needs its service as well: stubs["a.b.Service/Method"].
     """
 
     def __init__(self, contract, channel):
