@@ -79,7 +79,7 @@ class BadInputTest(unittest.TestCase):
     # ---- helpers
 
     @classmethod
-    def message(cls, name, **fields):
+    def message(cls, name, /, **fields):
         return cls.contract["holdback.v1." + name](**fields)
 
     @classmethod

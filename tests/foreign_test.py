@@ -33,7 +33,7 @@ class ForeignTest(unittest.TestCase):
         cls.outcomes = cls.contract.enum("holdback.v1.Outcome")
         cls.starts = cls.contract.enum("holdback.v1.StartPoint")
 
-    def message(self, name, **fields):
+    def message(self, name, /, **fields):
         return self.contract["holdback.v1." + name](**fields)
 
     def new_stream(self, first=1):
