@@ -93,14 +93,14 @@ void hb_append_take(struct hb_engine *engine, struct hb_node *first) {
     struct hb_append *append = (struct hb_append *)node;
     if (sequencer->failed) {
       (void)hb_err_failed(&append->batch.error);
-      hb_append_answer(engine, append);
+      hb_engine_answer(engine, append);
     } else {
       hb_ordering_submit(sequencer->core, &append->batch);
     }
   }
 }
 
-void hb_append_answer(struct hb_engine *engine, struct hb_append *append) {
+void hb_engine_answer(struct hb_engine *engine, struct hb_append *append) {
   atomic_fetch_sub(&engine->sequencer.accepted_bytes, append->batch.bytes);
   append->status = append->target->status; /* published: only this thread writes it */
   append->answered(append);

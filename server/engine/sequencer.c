@@ -156,7 +156,7 @@ bool hb_sequencer_answer(struct hb_engine *engine) {
   struct hb_batch *batch;
   bool any = false;
   while ((batch = hb_ordering_take_answered(sequencer->core)) != NULL) {
-    hb_append_answer(engine, (struct hb_append *)batch);
+    hb_engine_answer(engine, (struct hb_append *)batch);
     any = true;
   }
   size_t bytes = hb_ordering_batch_bytes(sequencer->core);

@@ -106,7 +106,7 @@ bool hb_sequencer_answer(struct hb_engine *engine);
 
 /* ---- append.c: how batches come in and where they wait */
 void hb_append_take(struct hb_engine *engine, struct hb_node *first);
-void hb_append_answer(struct hb_engine *engine, struct hb_append *append);
+void hb_engine_answer(struct hb_engine *engine, struct hb_append *append);
 void hb_append_call_waits(struct hb_engine *engine, uint64_t call, bool waits);
 /* Call who waits for room, where there is some. `answered`: a batch left the core since. */
 void hb_append_call_rooms(struct hb_engine *engine, bool answered);
