@@ -163,7 +163,7 @@ static bool check_event(struct sending *sending, const struct holdback_event *ev
                         size_t wrong_size) {
   struct holdback_error error;
   if (holdback_event_check(event, &error)) {
-    (void)snprintf(wrong, wrong_size, "%s", error.message);
+    (void)snprintf(wrong, wrong_size, "%.*s", (int)wrong_size - 1, error.message); /* cut is fine */
     return false;
   }
   size_t size = holdback_event_size(event);
