@@ -236,18 +236,21 @@ static void forget(struct hb_engine *engine, struct hb_stream *stream) {
   hb_deletion_begin(engine, stream->id, HB_DELETION_FORGET);
 }
 
-static enum hb_code delete (struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
-  enum hb_code code = check_name(job->config.name, err); if (code != HB_OK) return code;
+static enum hb_code delete_stream(struct hb_engine *engine, struct hb_job *job,
+                                  struct hb_err *err) {
+  enum hb_code code = check_name(job->config.name, err);
+  if (code != HB_OK) return code;
   struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
   if (!stream) return hb_err_no_stream(err, job->config.name);
   struct hb_write *write = hb_sequencer_begin_rows(engine);
   hb_write_mark_deleting(write, stream->id);
-  if (hb_sequencer_apply_rows(engine, err)){forget(engine, stream);}
-else {
-  code = HB_UNAVAILABLE;
-}
-hb_stream_unref(stream);
-return code;
+  if (hb_sequencer_apply_rows(engine, err)) {
+    forget(engine, stream);
+  } else {
+    code = HB_UNAVAILABLE;
+  }
+  hb_stream_unref(stream);
+  return code;
 }
 
 /* ---- jobs */
