@@ -22,7 +22,7 @@ enum { COUNT = 100 };
 /* A block of events with the given sequences; key "a" for even ones, "b" for odd. */
 static struct hb_bytes *make_block(const int64_t *sequences, size_t count, int64_t to,
                                    size_t payload_size) {
-  struct hb_block_entry entries[COUNT];
+  struct hb_block_entry entries[COUNT] = {{0}};
   struct hb_buf frames[COUNT] = {{0}};
   char *payload = calloc(1, payload_size + 1);
   memset(payload, 'x', payload_size);
