@@ -78,13 +78,11 @@ void test_put_append(struct hb_buf *out, const char *stream, int64_t first, size
   hb_buf_done(&batch);
 }
 
-void test_append(struct test_server *server, const char *stream, int64_t first, size_t count) {
-  struct hb_buf bytes = {0};
-  test_put_append(&bytes, stream, first, count);
+void test_append_bytes(struct test_server *server, const struct hb_buf *bytes) {
   struct test_call call;
   struct test_status status;
   test_call_open(&call, &server->client, "/holdback.v1.IngestService/Append");
-  (void)test_call_write(&call, hb_buf_view(&bytes));
+  (void)test_call_write(&call, hb_buf_view(bytes));
   test_call_half_close(&call);
   Holdback__V1__AppendResponse *response =
       test_call_read_pb(&call, &holdback__v1__append_response__descriptor);
@@ -92,5 +90,11 @@ void test_append(struct test_server *server, const char *stream, int64_t first, 
   test_call_finish(&call, &status);
   HB_ASSERT(status.code == GRPC_STATUS_OK);
   holdback__v1__append_response__free_unpacked(response, NULL);
+}
+
+void test_append(struct test_server *server, const char *stream, int64_t first, size_t count) {
+  struct hb_buf bytes = {0};
+  test_put_append(&bytes, stream, first, count);
+  test_append_bytes(server, &bytes);
   hb_buf_done(&bytes);
 }

@@ -26,6 +26,7 @@ void test_server_create_stream(struct test_server *server, const char *name, boo
 /* An AppendRequest (or AppendStreamRequest) with events [first, first + count) and key "k". */
 void test_put_append(struct hb_buf *out, const char *stream, int64_t first, size_t count);
 /* Append by the unary call; asserts OK. */
+void test_append_bytes(struct test_server *server, const struct hb_buf *bytes);
 void test_append(struct test_server *server, const char *stream, int64_t first, size_t count);
 
 #endif
