@@ -103,6 +103,11 @@ const struct hb_commit *hb_ordering_decide(struct hb_ordering *core, struct hb_n
   return commit;
 }
 
+uint64_t hb_ordering_take_number(struct hb_ordering *core) {
+  HB_ASSERT(!core->in_flight);
+  return ++core->options.last_commit;
+}
+
 static void answer_round(struct hb_ordering *core, bool failed) {
   struct hb_round *round = &core->round;
   for (size_t i = 0; i < round->count; i++) {

@@ -142,6 +142,9 @@ bool hb_ordering_has_work(const struct hb_ordering *core);
 /* Decide what is ready; NULL: nothing changed and nobody is to be answered. */
 const struct hb_commit *hb_ordering_decide(struct hb_ordering *core, struct hb_now now);
 void hb_ordering_committed(struct hb_ordering *core, const struct hb_commit *commit);
+/* A commit number for a write that the caller makes without a decision (a configuration, index
+ * rows): above all before it. Not between decide and committed. */
+uint64_t hb_ordering_take_number(struct hb_ordering *core);
 /* The write failed: every batch anywhere comes back HB_UNAVAILABLE, needs that are out when they
  * return. */
 void hb_ordering_fail(struct hb_ordering *core);

@@ -220,6 +220,15 @@ static void replaced_names_are_checked(void **state) {
   expect_refused(f, "HEADER_NAME_INVALID", "events[1].headers[0].name is not UTF-8 at byte 0");
 }
 
+/* Of several names that are wrong the first is named. */
+static void the_first_bad_name_is_named(void **state) {
+  struct fixture *f = *state;
+  add_header(f, filler(300), hb_slice_text(""));
+  add_header(f, hb_slice_text("\xff"), hb_slice_text(""));
+  expect_refused(f, "HEADER_NAME_TOO_LONG",
+                 "events[1].headers[0].name has 300 bytes, header_name_bytes_max is 256");
+}
+
 /* Timestamp's range: the years 1 to 9999, whole nanoseconds within the second. */
 static void event_time(void **state) {
   struct fixture *f = *state;
@@ -302,6 +311,7 @@ int main(void) {
       WITH_FIXTURE(repeated_parts_of_a_header_count_once),
       WITH_FIXTURE(header_names_are_text),
       WITH_FIXTURE(replaced_names_are_checked),
+      WITH_FIXTURE(the_first_bad_name_is_named),
       WITH_FIXTURE(event_time),
       WITH_FIXTURE(event_time_is_checked_when_merged),
       WITH_FIXTURE(event_count),
