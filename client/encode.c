@@ -109,6 +109,12 @@ int hbc_event_check(const struct holdback_event *event, size_t event_size,
   return event->has_event_time ? check_time(event, error) : HOLDBACK_OK;
 }
 
+int holdback_event_check(const struct holdback_event *event, struct holdback_error *error) {
+  return hbc_event_check(event, hbc_event_size(event), error);
+}
+
+size_t holdback_event_size(const struct holdback_event *event) { return hbc_event_size(event); }
+
 static uint8_t *put_number(uint8_t *at, uint8_t tag, uint64_t value) {
   if (value == 0) return at;
   *at++ = tag;

@@ -78,6 +78,13 @@ struct holdback_event {
   size_t headers_count;
 };
 
+/* What the server refuses in every stream: HOLDBACK_INVALID_ARGUMENT with its reason, and the
+ * message names field, value and limit. holdback_append checks the same. */
+HOLDBACK_API int holdback_event_check(const struct holdback_event *event,
+                                      struct holdback_error *error);
+/* Bytes of the encoded event: what a stream's event_bytes_max limits. */
+HOLDBACK_API size_t holdback_event_size(const struct holdback_event *event);
+
 enum holdback_outcome {
   HOLDBACK_STORED = 1,
   HOLDBACK_DUPLICATE = 2,
@@ -220,10 +227,12 @@ HOLDBACK_API int holdback_appender_create(struct holdback_client *client,
                                           struct holdback_error *error);
 /* Encode the event into the current batch (its bytes are copied) and send the batch when full.
  * Blocks while in_flight_batches are unanswered. `index` comes back in results; ascending by habit.
- * After an error the appender is broken: every later call returns the same. One thread. */
+ * An event that holdback_event_check refuses is refused here too, and nothing else changes. After
+ * any other error the appender is broken: every later call returns the same. One thread. */
 HOLDBACK_API int holdback_append(struct holdback_appender *appender, uint64_t index,
                                  const struct holdback_event *event, struct holdback_error *error);
-/* Send what is collected, without waiting. */
+/* Send what is collected, without waiting; where there is no room in flight it stays collected.
+ * Also the way to ask, without waiting, whether the appender is broken. */
 HOLDBACK_API int holdback_appender_push(struct holdback_appender *appender,
                                         struct holdback_error *error);
 /* Send what is collected and wait until everything is answered. HOLDBACK_RESOURCE_EXHAUSTED with

@@ -1,0 +1,107 @@
+/* holdback keys: the keys of a stream that have a released event, in byte order. */
+#include <string.h>
+
+#include "client/cmd/command.h"
+#include "client/cmd/event_json.h"
+#include "client/cmd/exit.h"
+#include "client/cmd/output.h"
+#include "client/utf8.h"
+
+enum { WRITE_AT = 64 << 10 };
+
+struct options {
+  struct common common; /* first */
+  const char *prefix;
+};
+
+enum { KEY_PREFIX = 256 };
+
+static const struct argp_option argp_options[] = {
+    {"prefix", KEY_PREFIX, "PREFIX", 0, "only keys that begin so", 1}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+  struct options *options = state->input;
+  switch (key) {
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &options->common;
+      return 0;
+    case KEY_PREFIX:
+      options->prefix = arg;
+      return 0;
+    case ARGP_KEY_ARG:
+      argp_error(state, "'%s' is one argument too many", arg);
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp argp = {
+    .options = argp_options,
+    .parser = parse,
+    .doc =
+        "Prints the keys that have a released event, one a line, in byte order.\v"
+        "A key that is plain text is printed as it is; one that is not (control\n"
+        "characters, no UTF-8), and every key with --json, as {\"key\":...} or\n"
+        "{\"key_base64\":...}.\n"
+        "\n"
+        "Examples:\n"
+        "  holdback keys -S flights\n"
+        "  holdback keys --prefix eu/ --json\n\n" EXIT_CODES_HELP,
+    .children = common_stream_children};
+
+struct printing {
+  struct hb_buf out;
+  bool json;
+  enum output_result result;
+};
+
+static bool is_plain(struct hb_slice key) {
+  for (size_t i = 0; i < key.size; i++)
+    if (key.data[i] < 0x20 || key.data[i] == 0x7f) return false;
+  return hbc_utf8_valid(key.data, key.size);
+}
+
+static void write_out(struct printing *printing) {
+  if (printing->result == OUTPUT_WRITTEN)
+    printing->result = output_write(hb_buf_view(&printing->out));
+  hb_buf_clear(&printing->out);
+}
+
+static bool print_key(void *context, struct holdback_bytes bytes) {
+  struct printing *printing = context;
+  struct hb_slice key = hb_slice_of(bytes.data, bytes.size);
+  if (printing->json || !is_plain(key)) {
+    hb_buf_append_u8(&printing->out, '{');
+    json_write_bytes(&printing->out, "key", key);
+    hb_buf_append_u8(&printing->out, '}');
+  } else {
+    hb_buf_append(&printing->out, key.data, key.size);
+  }
+  hb_buf_append_u8(&printing->out, '\n');
+  if (printing->out.size >= WRITE_AT) write_out(printing);
+  return printing->result == OUTPUT_WRITTEN;
+}
+
+static int list(struct holdback_client *client, const struct options *options) {
+  struct printing printing = {.json = options->common.json, .result = OUTPUT_WRITTEN};
+  struct holdback_bytes prefix = {options->prefix, options->prefix ? strlen(options->prefix) : 0};
+  struct holdback_error error;
+  int status =
+      holdback_list_keys(client, options->common.stream, prefix, print_key, &printing, &error);
+  write_out(&printing);
+  hb_buf_done(&printing.out);
+  if (status) return command_fail(&error);
+  return printing.result == OUTPUT_FAILED ? EXIT_OWN : EXIT_OK;
+}
+
+static int run(const struct common *before, int argc, char **argv) {
+  struct options options = {.common = *before};
+  (void)argp_parse(&argp, argc, argv, 0, NULL, &options);
+  struct holdback_client *client = command_connect(&options.common);
+  int code = client ? list(client, &options) : EXIT_OWN;
+  holdback_client_destroy(client);
+  return code;
+}
+
+const struct command command_keys = {"keys", "the keys of a stream", run};
