@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -52,8 +53,18 @@ void hb_log(enum hb_log_level level, const char *event, const char *format, ...)
   (void)written; /* nowhere is left to say that the log is gone */
 }
 
+/* Control characters could end the line, or steer the terminal that shows it. */
+static bool is_control(char c) { return (unsigned char)c < 0x20 || c == 0x7f; }
+
+static bool needs_quotes(const char *text) {
+  for (const char *at = text; *at; at++) {
+    if (is_control(*at) || strchr(" \"=\\", *at)) return true;
+  }
+  return !text[0];
+}
+
 const char *hb_log_quote(const char *text, char *out, unsigned long size) {
-  if (text[0] && !strpbrk(text, " \"=\\\n\t")) {
+  if (!needs_quotes(text)) {
     (void)snprintf(out, size, "%s", text);
     return out;
   }
@@ -62,7 +73,7 @@ const char *hb_log_quote(const char *text, char *out, unsigned long size) {
   out[at++] = '"';
   for (; *text && at + 4 < size; text++) {
     if (*text == '"' || *text == '\\') out[at++] = '\\';
-    out[at++] = (*text == '\n' || *text == '\t') ? ' ' : *text;
+    out[at++] = is_control(*text) ? ' ' : *text;
   }
   out[at++] = '"';
   out[at] = 0;

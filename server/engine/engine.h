@@ -84,8 +84,8 @@ size_t hb_engine_list_streams(struct hb_engine *engine, const char *prefix, cons
 
 /* One submitted batch with its answer. The pump makes it together with the events' memory. */
 struct hb_append {
-  struct hb_batch batch; /* first: the engine converts between the two */
-  struct hb_stream *target; /* reference held until answered */
+  struct hb_batch batch;          /* first: the engine converts between the two */
+  struct hb_stream *target;       /* reference held until answered */
   struct hb_stream_status status; /* out: numbers of the answer, as of the last fsynced commit */
   void (*answered)(struct hb_append *append); /* sequencer's thread */
 };

@@ -36,29 +36,30 @@ struct hb_read {
   struct hb_stream *stream; /* reference held by the caller until done was called */
 
   /* in */
-  int64_t position;         /* LOG */
-  size_t bytes_max;         /* LOG: about so many bytes of blocks, at least one block */
-  struct hb_time time;      /* TIME */
-  struct hb_slice key;      /* KEY; KEYS: the prefix */
-  bool has_from;            /* KEY: from_position */
+  int64_t position;    /* LOG */
+  size_t bytes_max;    /* LOG: about so many bytes of blocks, at least one block */
+  struct hb_time time; /* TIME */
+  struct hb_slice key; /* KEY; KEYS: the prefix */
+  bool has_from;       /* KEY: from_position */
   int64_t from_position;
-  bool released_only;       /* KEY */
-  uint32_t page_size;       /* KEY, KEYS: entries, > 0 */
-  struct hb_slice token;    /* KEY, KEYS: as given back by the page before; "" = first page */
+  bool released_only;    /* KEY */
+  uint32_t page_size;    /* KEY, KEYS: entries, > 0 */
+  struct hb_slice token; /* KEY, KEYS: as given back by the page before; "" = first page */
 
   /* out */
-  struct hb_err error;      /* HB_OUT_OF_RANGE (below earliest), HB_CORRUPT (a hole), HB_INVALID
-                             * (token), HB_NOT_FOUND (deleted meanwhile) */
+  struct hb_err error; /* HB_OUT_OF_RANGE (below earliest), HB_CORRUPT (a hole), HB_INVALID
+                        * (token), HB_NOT_FOUND (deleted meanwhile) */
   struct hb_bytes *blocks[HB_READ_BLOCKS_MAX]; /* LOG: references */
   uint32_t blocks_count;
-  int64_t found_position;   /* TIME */
+  int64_t found_position;       /* TIME */
   struct hb_key_entry *entries; /* KEY: at most page_size and 3.5 MiB; may be none with a token */
   size_t entries_count;
-  struct hb_buf keys;       /* KEYS: u32 little-endian size, bytes; repeated */
+  struct hb_buf keys; /* KEYS: u32 little-endian size, bytes; repeated */
   size_t keys_count;
   struct hb_buf next_token; /* "" = the end. Opaque, self-contained, survives restarts */
 
-  void (*done)(struct hb_read *read); /* a reader's thread */
+  void *state;                        /* the engine's while it has the read */
+  void (*done)(struct hb_read *read); /* a reader's thread; the caller's own once it stops */
   void *context;
 };
 

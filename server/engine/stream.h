@@ -20,7 +20,8 @@ void hb_stream_unref(struct hb_stream *stream); /* NULL is allowed */
 
 /* All of these: any thread; each takes a short lock and copies. */
 uint64_t hb_stream_id(const struct hb_stream *stream);
-const uint8_t *hb_stream_incarnation(const struct hb_stream *stream); /* HB_INCARNATION_SIZE bytes */
+const uint8_t *hb_stream_incarnation(
+    const struct hb_stream *stream); /* HB_INCARNATION_SIZE bytes */
 void hb_stream_get_config(struct hb_stream *stream, struct hb_stream_config *out);
 /* As published last; gap ages are for the caller to take from served time now. */
 void hb_stream_get_status(struct hb_stream *stream, struct hb_stream_status *out);
@@ -35,14 +36,17 @@ struct hb_watch {
   struct hb_watch *next; /* the stream's */
   struct hb_watch *previous;
   struct hb_stream *stream; /* borrowed while started */
-  bool armed;
+  bool armed;               /* the stream's */
+  uint64_t seen;            /* the stream's */
   void (*changed)(struct hb_watch *watch);
   void *context;
 };
 void hb_watch_start(struct hb_watch *watch, struct hb_stream *stream);
-/* True: something was published since the last call; look again instead of waiting. */
+/* True: something was published since the last call (of `changed` or this); look again instead of
+ * waiting: the watch is not armed then. Not while a `changed` that was made is not dealt with yet,
+ * else it may be made again. */
 bool hb_watch_arm(struct hb_watch *watch);
-/* `changed` isn't running and won't be called any more when it returns. */
+/* `changed` isn't running and won't be called any more when it returns. Not from `changed`. */
 void hb_watch_stop(struct hb_watch *watch);
 
 /* ---- the shared tail: recent log blocks */

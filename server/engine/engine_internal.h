@@ -1,0 +1,91 @@
+/* The engine's parts in one place. Who owns what: README.md. */
+#ifndef HB_SERVER_ENGINE_ENGINE_INTERNAL_H
+#define HB_SERVER_ENGINE_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "ordering/ordering.h"
+#include "server/engine/engine.h"
+#include "server/engine/indexer_internal.h"
+#include "server/engine/names_internal.h"
+#include "server/engine/peers_internal.h"
+#include "server/engine/pool_internal.h"
+#include "server/engine/sequencer_internal.h"
+#include "storage/store.h"
+#include "storage/write.h"
+
+/* Sizes and times that tests make small. 0 = the default in brackets. */
+struct hb_tuning {
+  struct hb_ordering_options core; /* limits and last_commit are set by the engine */
+  uint32_t tick_ms;                /* gap rows are decided at least so often [1000] */
+  uint32_t save_ms;                /* served time is saved [5000] */
+  uint32_t index_entries;          /* a bundle is cut at [1,000,000] */
+  uint32_t index_file_entries;     /* smaller bundles go as rows [1000] */
+  uint32_t index_age_ms;           /* a bundle is cut when so old [5000] */
+  uint32_t index_idle_ms;          /* or when its stream is silent so long [1000] */
+  uint32_t index_nap_ms;           /* how often the indexer looks while streams move [100] */
+  uint32_t read_step_bytes;        /* what a read does before others come [16 MiB] */
+  uint32_t key_page_bytes;         /* frames in a page [3.5 MiB] */
+};
+
+typedef enum hb_code hb_store_write_fn(struct hb_store *store, struct hb_write *write,
+                                       uint64_t commit, bool sync, struct hb_err *err);
+
+struct hb_engine {
+  /* Immutable once open. */
+  struct hb_engine_info info;
+  struct hb_limits limits;
+  struct hb_tuning tuning;
+  uint32_t async_sync_ms;
+  void (*on_fatal)(void *context, const struct hb_err *err);
+  void *context;
+  struct hb_store *store;
+  uint64_t served_base_ms;
+  uint64_t opened_ms;
+
+  /* Who posts holds it for reading; stop holds it for writing while it closes the door. */
+  pthread_rwlock_t door;
+  bool door_closed;
+
+  /* The seam where tests make a write fail; hb_store_write else. */
+  _Atomic(hb_store_write_fn *) store_write;
+
+  struct hb_names names;
+  struct hb_peers peers;
+  struct hb_sequencer sequencer;
+  struct hb_indexer indexer;
+  struct hb_pool readers;
+  struct hb_pool background;
+
+  pthread_mutex_t deletions_mutex;
+  pthread_cond_t deletions_done;
+  size_t deletions; /* protected by deletions_mutex: not finished yet */
+};
+
+HB_MUST_CHECK enum hb_code hb_engine_open_tuned(const struct hb_engine_options *options,
+                                                const struct hb_tuning *tuning,
+                                                struct hb_engine **out, struct hb_err *err);
+/* Tests: until no deletion is under way. */
+void hb_engine_wait_deletions(struct hb_engine *engine);
+
+/* recover.c: rebuild core, registry and names from the store. */
+HB_MUST_CHECK enum hb_code hb_engine_recover(struct hb_engine *engine, struct hb_err *err);
+
+/* False: the engine stops or has stopped; nothing may be posted. */
+bool hb_door_enter(struct hb_engine *engine);
+void hb_door_leave(struct hb_engine *engine);
+
+/* thread.c; aborts where the system has no thread left: nothing serves without it. */
+void hb_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *context);
+
+/* Refusals that several files give. */
+enum hb_code hb_err_stops(struct hb_err *err);
+enum hb_code hb_err_failed(struct hb_err *err);
+enum hb_code hb_err_no_stream(struct hb_err *err, const char *name);
+
+#endif

@@ -1,0 +1,321 @@
+/* The sequencer's loop: what is done in which order, and how long it sleeps.
+ *
+ *   take batches (sleep in the inbox where there is nothing to do)
+ *   take everything else: jobs, answered needs, fetched bundles, index rows, deletion steps
+ *   hand needs and fetches to the readers
+ *   decide, write once, fsync, publish, answer          (sequencer_write.c, publish.c)
+ *   what is due by time: fsync for ASYNC, served time, index rows
+ *
+ * Group commit comes by itself: what arrives while a write is on its way is taken by the next
+ * turn; nothing ever waits for company. A release in slices goes on in the same way, with new
+ * batches taken between two slices.
+ *
+ * Failure of any write: hb_sequencer_fail. The core is given up, everyone who waits is told that
+ * the outcome is unknown, and the process is asked to end (I6); only a new process, which rebuilds
+ * the core from the store, acknowledges again. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/engine/engine_internal.h"
+
+enum { COMMIT_BYTES = 16 << 20 };
+
+static void poke(void *context) {
+  struct hb_sequencer *sequencer = context;
+  if (atomic_exchange(&sequencer->poked, true)) return;
+  hb_mailbox_post(sequencer->inbox, &sequencer->poke);
+}
+
+void hb_sequencer_create(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  sequencer->inbox = hb_mailbox_create(engine->limits.ingest_mailbox_max, NULL, NULL);
+  sequencer->jobs = hb_mailbox_create(0, poke, sequencer);
+  sequencer->rooms = hb_mailbox_create(0, poke, sequencer);
+  sequencer->needs = hb_mailbox_create(0, poke, sequencer);
+  sequencer->fetched = hb_mailbox_create(0, poke, sequencer);
+  sequencer->notes = hb_mailbox_create(0, poke, sequencer);
+  sequencer->deletions = hb_mailbox_create(0, poke, sequencer);
+  sequencer->write = hb_write_create(engine->store);
+  sequencer->index_notes_end = &sequencer->index_notes;
+}
+
+struct hb_now hb_sequencer_now(const struct hb_engine *engine) {
+  return (struct hb_now){.served_ms = hb_engine_served_ms(engine), .wall_ms = hb_clock_wall_ms()};
+}
+
+/* ---- what others sent */
+
+static void take_needs(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(sequencer->needs, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_need *need = (struct hb_need *)node;
+      node = node->next;
+      hb_append_call_waits(engine, need->batch->call, false);
+      sequencer->needs_out--;
+      hb_ordering_answer_need(sequencer->core, need);
+    }
+  }
+}
+
+static void take_fetched(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(sequencer->fetched, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_fetch *fetch = (struct hb_fetch *)node;
+      node = node->next;
+      sequencer->fetches_out--;
+      if (!sequencer->failed) hb_ordering_fetched(sequencer->core, fetch->id, fetch->block);
+      hb_bytes_unref(fetch->block);
+      free(fetch);
+    }
+  }
+}
+
+static void take_index_notes(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(sequencer->notes, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_index_note *note = (struct hb_index_note *)node;
+      node = node->next;
+      if (!sequencer->index_notes) {
+        sequencer->index_due_ns = hb_clock_mono_ns() + engine->tuning.tick_ms * UINT64_C(200000);
+      }
+      note->next = NULL;
+      *sequencer->index_notes_end = note;
+      sequencer->index_notes_end = &note->next;
+    }
+  }
+}
+
+static void take_deletions(struct hb_engine *engine) {
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(engine->sequencer.deletions, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_deletion *deletion = (struct hb_deletion *)node;
+      node = node->next;
+      hb_deletion_continue(engine, deletion);
+    }
+  }
+}
+
+static void take_jobs(struct hb_engine *engine) {
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(engine->sequencer.jobs, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_job *job = (struct hb_job *)node;
+      node = node->next;
+      hb_job_run(engine, job);
+    }
+  }
+}
+
+static void take_rooms(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(sequencer->rooms, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_node *next = node->next;
+      node->next = sequencer->rooms_waiting;
+      sequencer->rooms_waiting = node;
+      node = next;
+    }
+  }
+}
+
+/* ---- what the core asks for */
+
+static void hand_out(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  if (sequencer->failed) return;
+  struct hb_need *need;
+  while ((need = hb_ordering_take_need(sequencer->core)) != NULL) {
+    hb_append_call_waits(engine, need->batch->call, true);
+    sequencer->needs_out++;
+    hb_pool_post(&engine->readers, HB_WORK_NEED, &need->node);
+  }
+  struct hb_bundle_id id;
+  while (hb_ordering_take_fetch(sequencer->core, &id)) {
+    struct hb_fetch *fetch = hb_calloc(1, sizeof *fetch);
+    fetch->id = id;
+    sequencer->fetches_out++;
+    hb_pool_post(&engine->readers, HB_WORK_FETCH, &fetch->node);
+  }
+}
+
+/* ---- deciding */
+
+bool hb_sequencer_answer(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  struct hb_batch *batch;
+  bool any = false;
+  while ((batch = hb_ordering_take_answered(sequencer->core)) != NULL) {
+    hb_append_answer(engine, (struct hb_append *)batch);
+    any = true;
+  }
+  size_t bytes = hb_ordering_batch_bytes(sequencer->core);
+  atomic_store(&sequencer->waiting_full, bytes >= engine->limits.waiting_bytes_max);
+  return any;
+}
+
+/* Whether something was answered. */
+static bool decide(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  if (sequencer->failed) return hb_sequencer_answer(engine); /* needs that came back */
+  uint64_t now_ns = hb_clock_mono_ns();
+  bool tick = now_ns >= sequencer->tick_due_ns;
+  if (tick) sequencer->tick_due_ns = now_ns + engine->tuning.tick_ms * UINT64_C(1000000);
+  if (tick || hb_ordering_has_work(sequencer->core)) {
+    const struct hb_commit *commit = hb_ordering_decide(sequencer->core, hb_sequencer_now(engine));
+    if (commit && !hb_sequencer_write_commit(engine, commit)) return true;
+  }
+  return hb_sequencer_answer(engine);
+}
+
+/* ---- time */
+
+static void do_what_is_due(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  if (sequencer->failed) return;
+  uint64_t now_ns = hb_clock_mono_ns();
+  if (sequencer->unsynced && now_ns >= sequencer->sync_due_ns && !hb_sequencer_sync(engine)) return;
+  if (sequencer->index_notes && now_ns >= sequencer->index_due_ns) {
+    (void)hb_sequencer_begin_rows(engine); /* puts the index rows itself */
+    if (!hb_sequencer_apply_rows(engine, NULL)) return;
+  }
+  if (now_ns >= sequencer->save_due_ns) (void)hb_sequencer_save_served(engine);
+}
+
+static uint64_t next_due_ns(const struct hb_engine *engine) {
+  const struct hb_sequencer *sequencer = &engine->sequencer;
+  if (sequencer->failed) return UINT64_MAX;
+  if (hb_ordering_has_work(sequencer->core)) return 0;
+  uint64_t due = sequencer->tick_due_ns;
+  if (sequencer->save_due_ns < due) due = sequencer->save_due_ns;
+  if (sequencer->unsynced && sequencer->sync_due_ns < due) due = sequencer->sync_due_ns;
+  if (sequencer->index_notes && sequencer->index_due_ns < due) due = sequencer->index_due_ns;
+  return due;
+}
+
+/* ---- the loop */
+
+static void take_batches(struct hb_engine *engine, uint64_t until_ns) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  size_t most = engine->tuning.core.commit_bytes ? engine->tuning.core.commit_bytes : COMMIT_BYTES;
+  struct hb_node *first = hb_mailbox_take(sequencer->inbox, most, until_ns);
+  if (first) hb_append_take(engine, first);
+}
+
+/* Everything accepted has been dealt with: no post can come any more, the door is closed. */
+static bool is_finished(const struct hb_engine *engine) {
+  const struct hb_sequencer *sequencer = &engine->sequencer;
+  if (!atomic_load(&sequencer->stopping)) return false;
+  return atomic_load(&sequencer->accepted_bytes) == 0 && sequencer->needs_out == 0 &&
+         sequencer->fetches_out == 0 && !sequencer->rooms_waiting;
+}
+
+static void turn(struct hb_engine *engine) {
+  take_batches(engine, next_due_ns(engine));
+  take_rooms(engine);
+  take_needs(engine);
+  take_fetched(engine);
+  take_index_notes(engine);
+  take_jobs(engine);
+  take_deletions(engine);
+  hand_out(engine);
+  bool answered = decide(engine);
+  hand_out(engine);
+  do_what_is_due(engine);
+  hb_append_call_rooms(engine, answered);
+}
+
+static void *run(void *context) {
+  struct hb_engine *engine = context;
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  while (!is_finished(engine)) turn(engine);
+  take_jobs(engine);
+  take_rooms(engine);
+  hb_append_call_rooms(engine, true);
+  take_index_notes(engine);
+  if (!sequencer->failed && sequencer->unsynced) (void)hb_sequencer_sync(engine);
+  if (!sequencer->failed) {
+    (void)hb_sequencer_begin_rows(engine);
+    (void)hb_sequencer_apply_rows(engine, NULL);
+  }
+  return NULL;
+}
+
+void hb_sequencer_start(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  uint64_t now_ns = hb_clock_mono_ns();
+  sequencer->tick_due_ns = now_ns;
+  sequencer->save_due_ns = now_ns + engine->tuning.save_ms * UINT64_C(1000000);
+  hb_thread_start(&sequencer->thread, "hb-sequencer", run, engine);
+  sequencer->started = true;
+}
+
+void hb_sequencer_stop(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  if (!sequencer->started) return;
+  atomic_store(&sequencer->stopping, true);
+  poke(sequencer);
+  pthread_join(sequencer->thread, NULL);
+  sequencer->started = false;
+}
+
+/* ---- the end */
+
+void hb_sequencer_fail(struct hb_engine *engine, const struct hb_err *err) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  if (sequencer->failed) return;
+  sequencer->failed = true;
+  hb_ordering_fail(sequencer->core);
+  (void)hb_sequencer_answer(engine);
+  for (size_t i = 0; i < sequencer->registry.count; i++) {
+    hb_stream_mark_lost(sequencer->registry.streams[i]);
+  }
+  if (engine->on_fatal) engine->on_fatal(engine->context, err);
+}
+
+static void drop_notes(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  take_index_notes(engine);
+  while (sequencer->index_notes) {
+    struct hb_index_note *note = sequencer->index_notes;
+    sequencer->index_notes = note->next;
+    hb_index_note_destroy(note);
+  }
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(sequencer->deletions, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_node *next = node->next;
+      free(node); /* first member of its struct hb_deletion */
+      node = next;
+    }
+  }
+}
+
+void hb_sequencer_destroy(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  if (!sequencer->inbox) return;
+  drop_notes(engine);
+  (void)hb_mailbox_take(sequencer->inbox, SIZE_MAX, 0); /* at most the poke */
+  hb_publish_done(engine);
+  hb_registry_done(&sequencer->registry);
+  hb_write_destroy(sequencer->write);
+  hb_ordering_destroy(sequencer->core);
+  hb_mailbox_destroy(sequencer->inbox);
+  hb_mailbox_destroy(sequencer->jobs);
+  hb_mailbox_destroy(sequencer->rooms);
+  hb_mailbox_destroy(sequencer->needs);
+  hb_mailbox_destroy(sequencer->fetched);
+  hb_mailbox_destroy(sequencer->notes);
+  hb_mailbox_destroy(sequencer->deletions);
+  sequencer->inbox = NULL;
+}

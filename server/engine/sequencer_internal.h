@@ -1,0 +1,146 @@
+/* The sequencer: one thread that owns the core and every RocksDB write. See sequencer.c.
+ *
+ * Everything reaches it through mailboxes: `inbox` carries batches and is what it sleeps on; each
+ * other kind has one of its own, whose first message pokes the inbox. */
+#ifndef HB_SERVER_ENGINE_SEQUENCER_INTERNAL_H
+#define HB_SERVER_ENGINE_SEQUENCER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/mailbox.h"
+#include "base/types.h"
+#include "ordering/ordering.h"
+#include "server/engine/engine.h"
+#include "server/engine/names_internal.h"
+#include "server/engine/stream_internal.h"
+#include "storage/store.h"
+#include "storage/write.h"
+
+struct hb_index_note; /* indexer_internal.h */
+
+/* A bundle that a reader brings for the core. */
+struct hb_fetch {
+  struct hb_node node;
+  struct hb_bundle_id id;
+  struct hb_bytes *block; /* reference; NULL: not read */
+};
+
+/* One deleted stream on its way out; see delete.c. */
+enum hb_deletion_step { HB_DELETION_FORGET, HB_DELETION_FILES, HB_DELETION_RECLAIM };
+struct hb_deletion {
+  struct hb_node node;
+  uint64_t stream;
+  enum hb_deletion_step step; /* the one that is out */
+  bool failed;                /* the step did; the next start takes it up again */
+};
+
+/* Streams in the order of their shared blocks, oldest first: whose block goes next when the shared
+ * tails are over their cap. One reference per entry; an entry whose block is gone is skipped. */
+struct hb_share {
+  struct hb_stream **ring;
+  size_t cap;
+  size_t head;
+  size_t count;
+  size_t bytes;
+};
+
+enum { HB_WAITING_CALLS = 1024 };
+
+struct hb_sequencer {
+  pthread_t thread;
+  bool started;
+
+  /* Any thread. */
+  struct hb_mailbox *inbox;     /* hb_append, and `poke` */
+  struct hb_mailbox *jobs;      /* hb_job */
+  struct hb_mailbox *rooms;     /* hb_room */
+  struct hb_mailbox *needs;     /* hb_need, answered */
+  struct hb_mailbox *fetched;   /* hb_fetch */
+  struct hb_mailbox *notes;     /* hb_index_note */
+  struct hb_mailbox *deletions; /* hb_deletion */
+  struct hb_node poke;
+  atomic_bool poked;
+  atomic_bool stopping;
+  _Atomic size_t accepted_bytes; /* batches handed in and not answered */
+  atomic_bool waiting_full;      /* batches in the core are over waiting_bytes_max */
+  _Atomic uint32_t waiting_calls[HB_WAITING_CALLS]; /* needs out, by a hash of the call */
+
+  /* The sequencer's thread only (open.c before it runs, open.c after it has ended). */
+  struct hb_ordering *core;
+  struct hb_write *write;
+  struct hb_registry registry;
+  struct hb_share share;
+  uint64_t next_stream;
+  struct hb_stream *dirty;           /* streams with something to publish */
+  size_t unpublished_bytes;          /* of their blocks */
+  bool unsynced;                     /* something written is not fsynced (ASYNC) */
+  uint64_t sync_due_ns;              /* valid while unsynced */
+  struct hb_index_note *index_notes; /* for the next write */
+  struct hb_index_note **index_notes_end;
+  uint64_t index_due_ns; /* valid while there are any: latest time of their write */
+  struct hb_node *rooms_waiting;
+  uint64_t tick_due_ns;
+  uint64_t save_due_ns;
+  size_t needs_out;
+  size_t fetches_out;
+  bool failed; /* a write did: nothing is acknowledged any more (I6) */
+};
+
+void hb_sequencer_create(struct hb_engine *engine);
+void hb_sequencer_start(struct hb_engine *engine);
+/* Finish what was accepted, publish, save served time, end the thread. */
+void hb_sequencer_stop(struct hb_engine *engine);
+void hb_sequencer_destroy(struct hb_engine *engine);
+
+struct hb_now hb_sequencer_now(const struct hb_engine *engine);
+/* A write failed: everyone that waits is told, on_fatal is called once. */
+void hb_sequencer_fail(struct hb_engine *engine, const struct hb_err *err);
+/* Hand back what the core has decided. */
+bool hb_sequencer_answer(struct hb_engine *engine);
+
+/* ---- append.c: how batches come in and where they wait */
+void hb_append_take(struct hb_engine *engine, struct hb_node *first);
+void hb_append_answer(struct hb_engine *engine, struct hb_append *append);
+void hb_append_call_waits(struct hb_engine *engine, uint64_t call, bool waits);
+/* Call who waits for room, where there is some. `answered`: a batch left the core since. */
+void hb_append_call_rooms(struct hb_engine *engine, bool answered);
+
+/* ---- sequencer_write.c: all of these are false after a failed write, which was dealt with */
+/* Write a decision, report it to the core, publish what is durable. */
+bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit *commit);
+/* Begin a write of the engine's own rows; fill it, then apply it, fsynced. */
+struct hb_write *hb_sequencer_begin_rows(struct hb_engine *engine);
+bool hb_sequencer_apply_rows(struct hb_engine *engine, struct hb_err *err);
+/* fsync what ASYNC commits wrote; publish it. */
+bool hb_sequencer_sync(struct hb_engine *engine);
+/* Save served time without waiting for the disk. */
+bool hb_sequencer_save_served(struct hb_engine *engine);
+
+/* ---- publish.c */
+void hb_publish_touch(struct hb_engine *engine, uint64_t stream, uint64_t commit);
+/* Keep the blocks that the commit releases. Before hb_ordering_committed. */
+void hb_publish_keep(struct hb_engine *engine, const struct hb_commit *commit);
+/* Show all that was kept. Everything written is fsynced. */
+void hb_publish_all(struct hb_engine *engine);
+/* Give back what a deleted stream shares. */
+void hb_publish_drop(struct hb_engine *engine, struct hb_stream *stream);
+void hb_publish_done(struct hb_engine *engine);
+
+/* ---- admin.c, delete.c */
+void hb_job_run(struct hb_engine *engine, struct hb_job *job);
+/* Make the stream `default` in a new store. */
+HB_MUST_CHECK enum hb_code hb_create_default_stream(struct hb_engine *engine, struct hb_err *err);
+/* 0 where the server's default holds -> that default. */
+struct hb_stream_config hb_config_resolve(const struct hb_engine *engine,
+                                          const struct hb_stream_config *stored);
+void hb_deletion_begin(struct hb_engine *engine, uint64_t stream, enum hb_deletion_step step);
+/* The step that was out is done: take the next. */
+void hb_deletion_continue(struct hb_engine *engine, struct hb_deletion *deletion);
+
+#endif

@@ -1,0 +1,16 @@
+/* The command line of holdbackd. */
+#ifndef HB_SERVER_OPTIONS_H
+#define HB_SERVER_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "server/config.h"
+
+/* Flags over file over defaults. --help and --version print and end the process; so does a flag
+ * that does not exist (exit 64). HB_INVALID: a value does not fit, the file is wrong. On success
+ * `config` is the caller's to free. */
+HB_MUST_CHECK enum hb_code hb_options_parse(int argc, char **argv, struct hb_config *out_config,
+                                            bool *out_print, struct hb_err *err);
+
+#endif

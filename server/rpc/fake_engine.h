@@ -1,0 +1,28 @@
+/* An engine for tests: in memory, on the caller's thread, decided naively. It can be told to be
+ * full, to keep answers back and to have a short tail, so that a test can force what a real
+ * engine does seldom. Implements engine.h, stream.h and reads.h. */
+#ifndef HB_SERVER_RPC_FAKE_ENGINE_H
+#define HB_SERVER_RPC_FAKE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/engine/engine.h"
+
+struct hb_engine *fake_engine_create(const struct hb_limits *limits);
+void fake_engine_destroy(struct hb_engine *engine);
+
+/* true: hb_engine_try_append refuses; false: it takes again, and who waits for room is told. */
+void fake_engine_set_full(struct hb_engine *engine, bool full);
+/* true: batches are taken but not answered; false: all that wait are answered, in order. */
+void fake_engine_hold_answers(struct hb_engine *engine, bool hold);
+/* The next answers are this error (code HB_OK: none). */
+void fake_engine_fail_answers(struct hb_engine *engine, enum hb_code code);
+/* Blocks that the tail keeps; older ones are BEHIND. */
+void fake_engine_set_tail(struct hb_engine *engine, size_t blocks);
+/* Most batches that were taken and not answered at one time. */
+size_t fake_engine_most_unanswered(struct hb_engine *engine);
+/* Batches that are taken and not answered now. */
+size_t fake_engine_unanswered(struct hb_engine *engine);
+
+#endif

@@ -1,0 +1,219 @@
+/* Decides how the server starts and in which order it stops.
+ *
+ * Start: server, pumps, listeners, accept. Stop: the listeners close and idle connections are told
+ * (grpc_server_shutdown_and_notify), each pump tells its calls, and when the last call, acceptor
+ * and the server's own shutdown have come back (rpc->open is 0) the pumps can go. */
+#include "server/rpc/rpc.h"
+
+#include <grpc/grpc.h>
+#include <grpc/grpc_posix.h>
+#include <grpc/grpc_security.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/rpc/lane.h"
+#include "server/rpc/listener.h"
+
+enum { PUMPS_DEFAULT = 2 };
+
+/* Batches over batch_bytes_max are answered by us, after the batches before them, with the limit
+ * in the message. What is far larger is refused by gRPC, which ends the call at once. */
+enum { RECEIVE_BYTES_MAX = 64 << 20 };
+
+/* Clients may ping each 10 s; a little less, for clocks differ. */
+enum { PING_INTERVAL_MIN_MS = 9000 };
+
+static grpc_arg int_arg(const char *key, int value) {
+  return (grpc_arg){
+      .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = value};
+}
+
+static grpc_server *create_server(const struct hb_limits *limits) {
+  grpc_resource_quota *quota = grpc_resource_quota_create("holdbackd");
+  grpc_resource_quota_resize(quota, limits->grpc_memory_max);
+  grpc_arg args[] = {
+      int_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
+      int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RECEIVE_BYTES_MAX),
+      int_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MIN_MS),
+      int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
+      {.type = GRPC_ARG_POINTER,
+       .key = (char *)(uintptr_t)GRPC_ARG_RESOURCE_QUOTA,
+       .value.pointer = {.p = quota, .vtable = grpc_resource_quota_arg_vtable()}},
+  };
+  grpc_channel_args all = {.num_args = sizeof args / sizeof args[0], .args = args};
+  grpc_server *server = grpc_server_create(&all, NULL);
+  grpc_resource_quota_unref(quota);
+  return server;
+}
+
+/* ---- messages to the lanes */
+
+static void cut(struct hb_timer *timer) {
+  struct hb_lane *lane = (struct hb_lane *)((char *)timer - offsetof(struct hb_lane, cut_timer));
+  for (struct hb_call *call = lane->calls; call; call = call->next) hb_call_cut(call);
+}
+
+static void drain_lane(struct hb_post *post) {
+  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, drain_post));
+  for (struct hb_call *call = lane->calls; call; call = call->next) {
+    if (!call->over && call->method->drain) call->method->drain(call);
+  }
+  hb_pump_set_timer(lane->pump, &lane->cut_timer,
+                    hb_clock_mono_ns() + lane->rpc->cut_ms * UINT64_C(1000000));
+}
+
+static void sweep_lane(struct hb_post *post) {
+  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, sweep_post));
+  lane->sweep_posted = false; /* before looking: a deletion from now on posts again */
+  for (struct hb_call *call = lane->calls; call; call = call->next) {
+    if (!call->over && call->method->sweep) call->method->sweep(call);
+  }
+}
+
+void hb_rpc_sweep(struct hb_rpc *rpc) {
+  for (uint32_t i = 0; i < rpc->lanes_count; i++) {
+    struct hb_lane *lane = &rpc->lanes[i];
+    if (!atomic_exchange(&lane->sweep_posted, true)) hb_pump_post(lane->pump, &lane->sweep_post);
+  }
+}
+
+/* ---- start */
+
+static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
+  rpc->lanes = hb_calloc(count, sizeof *rpc->lanes);
+  rpc->lanes_count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    struct hb_lane *lane = &rpc->lanes[i];
+    lane->rpc = rpc;
+    lane->drain_post.fire = drain_lane;
+    lane->sweep_post.fire = sweep_lane;
+    lane->cut_timer.fire = cut;
+    lane->pump = hb_pump_create();
+    grpc_server_register_completion_queue(rpc->server, hb_pump_queue(lane->pump), NULL);
+  }
+}
+
+static enum hb_code bind_all(struct hb_rpc *rpc, const struct hb_rpc_options *options,
+                             struct hb_err *err) {
+  grpc_server_credentials *insecure = grpc_insecure_server_credentials_create();
+  enum hb_code code = HB_OK;
+  for (size_t i = 0; !code && i < options->listen_count; i++) {
+    struct hb_listener listener = {.address = options->listen[i], .credentials = insecure};
+    code = hb_listener_bind(rpc->server, &listener, &rpc->bound, err);
+  }
+  grpc_server_credentials_release(insecure);
+  hb_buf_append_u8(&rpc->bound, '\0');
+  return code;
+}
+
+static void shutdown_came(struct hb_tag *tag, bool ok) {
+  (void)ok;
+  hb_rpc_closed((struct hb_rpc *)((char *)tag - offsetof(struct hb_rpc, shutdown_tag)));
+}
+
+enum hb_code hb_rpc_start(const struct hb_rpc_options *options, struct hb_rpc **out,
+                          struct hb_err *err) {
+  struct hb_rpc *rpc = hb_calloc(1, sizeof *rpc);
+  uint32_t pumps = options->pumps ? options->pumps : PUMPS_DEFAULT;
+  HB_ASSERT(pumps <= HB_LANES_MAX);
+  pthread_mutex_init(&rpc->mutex, NULL);
+  pthread_cond_init(&rpc->all_closed, NULL);
+  rpc->engine = options->engine;
+  rpc->limits = hb_engine_limits(options->engine);
+  rpc->drained = options->drained;
+  rpc->context = options->context;
+  rpc->shutdown_tag.fire = shutdown_came;
+  rpc->open = 1; /* the server itself */
+  rpc->server = create_server(rpc->limits);
+  start_lanes(rpc, pumps);
+  enum hb_code code = bind_all(rpc, options, err);
+  if (code) {
+    rpc->drained = NULL;
+    hb_rpc_drain(rpc, 0);
+    hb_rpc_stop(rpc);
+    return code;
+  }
+  grpc_server_start(rpc->server);
+  for (uint32_t i = 0; i < pumps; i++) hb_lane_accept(&rpc->lanes[i]);
+  *out = rpc;
+  return HB_OK;
+}
+
+const char *hb_rpc_bound(const struct hb_rpc *rpc) { return (const char *)rpc->bound.data; }
+
+void hb_rpc_add_connection(struct hb_rpc *rpc, int fd) {
+  grpc_server_credentials *insecure = grpc_insecure_server_credentials_create();
+  grpc_server_add_channel_from_fd(rpc->server, fd, insecure);
+  grpc_server_credentials_release(insecure);
+}
+
+/* ---- stop */
+
+void hb_rpc_closed(struct hb_rpc *rpc) {
+  if (atomic_fetch_sub(&rpc->open, 1) != 1) return;
+  if (rpc->drained) rpc->drained(rpc->context);
+  pthread_mutex_lock(&rpc->mutex);
+  rpc->is_closed = true;
+  pthread_cond_signal(&rpc->all_closed);
+  pthread_mutex_unlock(&rpc->mutex);
+}
+
+void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
+  rpc->draining = true;
+  rpc->cut_ms = timeout_ms / 2;
+  hb_tag_release(&rpc->shutdown_tag);
+  for (uint32_t i = 0; i < rpc->lanes_count; i++) {
+    hb_pump_post(rpc->lanes[i].pump, &rpc->lanes[i].drain_post);
+  }
+  grpc_server_shutdown_and_notify(rpc->server, hb_pump_queue(rpc->lanes[0].pump),
+                                  &rpc->shutdown_tag);
+}
+
+void hb_rpc_cancel(struct hb_rpc *rpc) { grpc_server_cancel_all_calls(rpc->server); }
+
+static void stop_lane(struct hb_post *post) {
+  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, stop_post));
+  hb_pump_clear_timer(lane->pump, &lane->cut_timer);
+  struct hb_rpc *rpc = lane->rpc;
+  pthread_mutex_lock(&rpc->mutex);
+  rpc->lanes_stopped++;
+  pthread_cond_signal(&rpc->all_closed);
+  pthread_mutex_unlock(&rpc->mutex);
+}
+
+/* The pumps run until each has seen that it has nothing left to do. */
+static void wait_until_closed(struct hb_rpc *rpc) {
+  pthread_mutex_lock(&rpc->mutex);
+  while (!rpc->is_closed) pthread_cond_wait(&rpc->all_closed, &rpc->mutex);
+  pthread_mutex_unlock(&rpc->mutex);
+  for (uint32_t i = 0; i < rpc->lanes_count; i++) {
+    rpc->lanes[i].stop_post.fire = stop_lane;
+    hb_pump_post(rpc->lanes[i].pump, &rpc->lanes[i].stop_post);
+  }
+  pthread_mutex_lock(&rpc->mutex);
+  while (rpc->lanes_stopped < rpc->lanes_count) pthread_cond_wait(&rpc->all_closed, &rpc->mutex);
+  pthread_mutex_unlock(&rpc->mutex);
+}
+
+void hb_rpc_stop(struct hb_rpc *rpc) {
+  wait_until_closed(rpc);
+  const char *alive = hb_counters_find_live(&rpc->counters);
+  if (alive) hb_log(HB_LOG_ERROR, "leak", "counter=%s", alive);
+  HB_ASSERT(!alive);
+  grpc_server_destroy(rpc->server);
+  for (uint32_t i = 0; i < rpc->lanes_count; i++) {
+    HB_ASSERT(!rpc->lanes[i].calls);
+    hb_pump_destroy(rpc->lanes[i].pump);
+    hb_append_pool_done(&rpc->lanes[i].appends);
+  }
+  free(rpc->lanes);
+  hb_buf_done(&rpc->bound);
+  pthread_cond_destroy(&rpc->all_closed);
+  pthread_mutex_destroy(&rpc->mutex);
+  free(rpc);
+}

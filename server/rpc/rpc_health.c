@@ -1,0 +1,122 @@
+/* grpc.health.v1.Health: SERVING from the first call on, NOT_SERVING once the server drains.
+ *
+ * The server as a whole is the name "". Each service of ours is known by its full name and by a
+ * short one ("ingest"); all of them go up and down together. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "grpc/health/v1/health.pb-c.h"
+#include "server/rpc/lane.h"
+#include "server/rpc/methods.h"
+#include "server/rpc/pb.h"
+#include "server/rpc/unary.h"
+
+#define STATUS(name) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##name
+
+static const char *const services[] = {
+    "",
+    "holdback.v1.DeliveryService",
+    "holdback.v1.IngestService",
+    "delivery",
+    "holdback.v1.ServerService",
+    "holdback.v1.StreamService",
+    "ingest",
+    "server",
+    "stream",
+};
+
+static bool is_known(const char *service) {
+  for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
+    if (strcmp(services[i], service) == 0) return true;
+  }
+  return false;
+}
+
+static grpc_byte_buffer *response(Grpc__Health__V1__HealthCheckResponse__ServingStatus status) {
+  Grpc__Health__V1__HealthCheckResponse message = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
+  message.status = status;
+  return hb_pb_pack(&message.base);
+}
+
+/* ---- Check */
+
+static void check(struct hb_call *call, const grpc_slice *message) {
+  Grpc__Health__V1__HealthCheckRequest *request =
+      hb_unary_unpack(call, &grpc__health__v1__health_check_request__descriptor, message);
+  if (!request) return;
+  if (is_known(request->service)) {
+    hb_call_answer(call, response(call->rpc->draining ? STATUS(NOT_SERVING) : STATUS(SERVING)));
+  } else {
+    struct hb_err err;
+    hb_err_set(&err, HB_NOT_FOUND, "SERVICE_UNKNOWN", "service '%.128s' is not one of this server",
+               request->service);
+    hb_call_end(call, &err);
+  }
+  grpc__health__v1__health_check_request__free_unpacked(request, NULL);
+}
+
+const struct hb_method hb_method_health_check = {
+    .path = "/grpc.health.v1.Health/Check",
+    .size = sizeof(struct hb_call),
+    .request_bytes_max = HB_REQUEST_BYTES_MAX,
+    .opened = hb_unary_opened,
+    .received = check,
+    .drain = hb_unary_drain,
+};
+
+/* ---- Watch: the status now, and once more when the server drains */
+
+struct watch {
+  struct hb_call call; /* first */
+  bool known;
+  bool ending;
+  bool told_last;
+};
+
+static void end_watch(struct watch *self) {
+  if (self->call.sending) return; /* again when it was sent */
+  if (self->known && !self->told_last) {
+    self->told_last = true;
+    (void)hb_call_send(&self->call, response(STATUS(NOT_SERVING)), false);
+    return;
+  }
+  struct hb_err err;
+  hb_err_set(&err, HB_UNAVAILABLE, "SERVER_STOPS", "server stops");
+  hb_call_end(&self->call, &err);
+}
+
+static void watch(struct hb_call *call, const grpc_slice *message) {
+  struct watch *self = (struct watch *)call;
+  Grpc__Health__V1__HealthCheckRequest *request =
+      hb_unary_unpack(call, &grpc__health__v1__health_check_request__descriptor, message);
+  if (!request) return;
+  self->known = is_known(request->service);
+  grpc__health__v1__health_check_request__free_unpacked(request, NULL);
+  if (self->ending) {
+    end_watch(self);
+  } else {
+    (void)hb_call_send(call, response(self->known ? STATUS(SERVING) : STATUS(SERVICE_UNKNOWN)),
+                       false);
+  }
+}
+
+static void watch_sent(struct hb_call *call) {
+  struct watch *self = (struct watch *)call;
+  if (self->ending) end_watch(self);
+}
+
+static void watch_drain(struct hb_call *call) {
+  struct watch *self = (struct watch *)call;
+  self->ending = true;
+  end_watch(self);
+}
+
+const struct hb_method hb_method_health_watch = {
+    .path = "/grpc.health.v1.Health/Watch",
+    .size = sizeof(struct watch),
+    .request_bytes_max = HB_REQUEST_BYTES_MAX,
+    .opened = hb_unary_opened,
+    .received = watch,
+    .sent = watch_sent,
+    .drain = watch_drain,
+};

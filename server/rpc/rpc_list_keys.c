@@ -1,0 +1,86 @@
+/* DeliveryService.ListKeys: one page of the keys with a prefix, in byte order. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/endian.h"
+#include "base/frame/wire.h"
+#include "holdback/v1/delivery.pb-c.h"
+#include "server/rpc/lane.h"
+#include "server/rpc/methods.h"
+#include "server/rpc/pb.h"
+#include "server/rpc/unary.h"
+
+enum { RESPONSE_KEYS = 1, RESPONSE_TOKEN = 2, INFO_KEY = 1 };
+
+struct list_keys {
+  struct hb_read_call base; /* first */
+  struct hb_buf prefix;
+};
+
+static void put_key(struct hb_slice key, struct hb_buf *out) {
+  size_t size = key.size ? 1 + hb_wire_varint_size(key.size) + key.size : 0;
+  uint8_t *head = hb_buf_reserve(out, 1 + HB_VARINT_MAX);
+  head[0] = RESPONSE_KEYS << 3 | HB_WIRE_LEN;
+  out->size += 1 + hb_wire_put_varint(head + 1, size);
+  if (key.size) hb_wire_append_bytes(out, INFO_KEY, key);
+}
+
+static void finished(struct hb_read_call *self) {
+  struct hb_buf out = {0};
+  const uint8_t *at = self->read.keys.data;
+  for (size_t i = 0; i < self->read.keys_count; i++) {
+    uint32_t size = hb_get_u32_le(at);
+    put_key(hb_slice_of(at + sizeof size, size), &out);
+    at += sizeof size + size;
+  }
+  char *token = hb_read_call_next_token(self);
+  if (token[0]) hb_wire_append_bytes(&out, RESPONSE_TOKEN, hb_slice_text(token));
+  free(token);
+  hb_call_answer(&self->call, hb_pb_wrap(hb_buf_view(&out)));
+  hb_buf_done(&out);
+}
+
+static bool take_prefix(struct hb_call *call, const ProtobufCBinaryData *prefix) {
+  struct list_keys *self = (struct list_keys *)call;
+  uint64_t max = call->rpc->limits->key_bytes_max;
+  if (prefix->len > max) {
+    struct hb_err err;
+    hb_err_set(&err, HB_INVALID, "KEY_TOO_LARGE",
+               "key_prefix has %zu bytes, key_bytes_max is %" PRIu64, prefix->len, max);
+    hb_call_end(call, &err);
+    return false;
+  }
+  hb_buf_append(&self->prefix, prefix->data, prefix->len);
+  self->base.read.key = hb_buf_view(&self->prefix);
+  return true;
+}
+
+static void received(struct hb_call *call, const grpc_slice *message) {
+  struct hb_read_call *self = (struct hb_read_call *)call;
+  Holdback__V1__ListKeysRequest *request =
+      hb_unary_unpack(call, &holdback__v1__list_keys_request__descriptor, message);
+  if (!request) return;
+  self->finished = finished;
+  self->read.kind = HB_READ_KEYS;
+  self->read.stream = hb_unary_find_stream(call, request->stream);
+  if (self->read.stream && take_prefix(call, &request->key_prefix) &&
+      hb_read_call_set_page(self, request->page_size, request->page_token)) {
+    hb_read_call_submit(self);
+  }
+  holdback__v1__list_keys_request__free_unpacked(request, NULL);
+}
+
+static void done(struct hb_call *call) {
+  hb_read_call_done(call);
+  hb_buf_done(&((struct list_keys *)call)->prefix);
+}
+
+const struct hb_method hb_method_list_keys = {
+    .path = "/holdback.v1.DeliveryService/ListKeys",
+    .size = sizeof(struct list_keys),
+    .request_bytes_max = HB_REQUEST_BYTES_MAX,
+    .opened = hb_unary_opened,
+    .received = received,
+    .drain = hb_unary_drain,
+    .done = done,
+};
