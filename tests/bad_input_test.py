@@ -52,7 +52,7 @@ class BadInputTest(unittest.TestCase):
 
     @classmethod
     def open_companion(cls):
-        """A producer and a subscriber that are there before the first bad input and after the last."""
+        """A producer and a subscriber, there before the first bad input and after the last."""
         cls.create("companion")
         cls.batches = queue.Queue()
         cls.addClassCleanup(cls.batches.put, None)
@@ -79,7 +79,7 @@ class BadInputTest(unittest.TestCase):
     # ---- helpers
 
     @classmethod
-    def message(cls, name, **fields):
+    def message(cls, name, /, **fields):
         return cls.contract["holdback.v1." + name](**fields)
 
     @classmethod
@@ -118,12 +118,15 @@ class BadInputTest(unittest.TestCase):
         for word in words:
             self.assertIn(str(word), message)
 
+    def refuse_call(self, method, request, code, *words):
+        self.refuse(lambda: self.stubs[method](request, timeout=CALL_S), code, *words)
+
     def refuse_event(self, *words, code=INVALID, **fields):
         fields.setdefault("sequence", 1)
         self.refuse(lambda: self.append(**fields), code, *words)
 
-    def refuse_bytes(self, method, data, *words, code=INVALID):
-        self.refuse(lambda: self.stubs[method](data, timeout=CALL_S), code, *words)
+    def refuse_bytes(self, method, data, *words):
+        self.refuse_call(method, data, INVALID, *words)
 
     def runs(self, result):
         return [(run.count, run.outcome, run.reason) for run in result.runs]
@@ -155,7 +158,8 @@ class BadInputTest(unittest.TestCase):
         self.refuse_bytes("Append", field(1, b"s") + field(2, field(1, b"\x08\x01")) +
                           field(3, b"\xc3"), "producer")
         header = field(4, field(1, b"\xed\xa0\x80"))
-        self.refuse_bytes("Append", field(1, b"s") + field(2, field(1, b"\x08\x01" + header)), "name")
+        event = field(1, b"\x08\x01" + header)
+        self.refuse_bytes("Append", field(1, b"s") + field(2, event), "name")
 
     # ---- streams
 
@@ -203,10 +207,10 @@ class BadInputTest(unittest.TestCase):
         """It is always stated; INT64_MAX has no end, INT64_MIN is valid."""
         config = self.message("StreamConfig", name="first", mode=1)
         create = self.message("CreateStreamRequest", config=config)
-        self.refuse(lambda: self.stubs.CreateStream(create, timeout=CALL_S), INVALID,
+        self.refuse_call("CreateStream", create, INVALID,
                     "first_sequence")
         create.config.first_seen = False
-        self.refuse(lambda: self.stubs.CreateStream(create, timeout=CALL_S), INVALID, "first_seen")
+        self.refuse_call("CreateStream", create, INVALID, "first_seen")
         self.refuse(lambda: self.create("first", first_sequence=2**63 - 1), INVALID,
                     "first_sequence", 2**63 - 1)
         self.create("first", first_sequence=-2**63)
@@ -230,7 +234,7 @@ class BadInputTest(unittest.TestCase):
                     self.refuse(lambda: self.create("no", limits=limits), INVALID, name, value,
                                 bound)
                     update = self.message("UpdateStreamRequest", stream="s", limits=limits)
-                    self.refuse(lambda: self.stubs.UpdateStream(update, timeout=CALL_S), INVALID,
+                    self.refuse_call("UpdateStream", update, INVALID,
                                 name, value, bound)
 
     def test_enums(self):
@@ -245,9 +249,10 @@ class BadInputTest(unittest.TestCase):
 
     def test_empty_batch(self):
         """No batch, and a batch of nothing."""
+        empty = self.message("EventBatch")
         for request in (self.message("AppendRequest", stream="s"),
-                        self.message("AppendRequest", stream="s", batch=self.message("EventBatch"))):
-            self.refuse(lambda: self.stubs.Append(request, timeout=CALL_S), INVALID, "batch")
+                        self.message("AppendRequest", stream="s", batch=empty)):
+            self.refuse_call("Append", request, INVALID, "batch")
 
     def test_key_bytes(self):
         """64 KiB."""
@@ -294,7 +299,7 @@ class BadInputTest(unittest.TestCase):
         for sequence in range(1, 65538):
             batch.events.add(sequence=sequence)
         request = self.message("AppendRequest", stream="s", batch=batch)
-        self.refuse(lambda: self.stubs.Append(request, timeout=CALL_S), INVALID, "batch", 65537, 65536)
+        self.refuse_call("Append", request, INVALID, "batch", 65537, 65536)
 
     def test_batch_bytes(self):
         """16 MiB of request."""
@@ -307,7 +312,7 @@ class BadInputTest(unittest.TestCase):
         self.assertEqual(request.ByteSize(), 16 * MIB)
         self.assertEqual(self.stubs.Append(request, timeout=CALL_S).result.stored, 6)
         request.batch.events[5].payload += b"p"
-        self.refuse(lambda: self.stubs.Append(request, timeout=CALL_S), INVALID, "batch", 16 * MIB)
+        self.refuse_call("Append", request, INVALID, "batch", 16 * MIB)
 
     def test_event_time(self):
         """The range of Timestamp: years 1 to 9999, nanos below a second."""
@@ -339,7 +344,7 @@ class BadInputTest(unittest.TestCase):
         for sequence in range(1, 11):
             batch.events.add(sequence=sequence, key=b"k" * (64 * KIB + 1 if sequence == 7 else 1))
         request = self.message("AppendRequest", stream="s", batch=batch)
-        self.refuse(lambda: self.stubs.Append(request, timeout=CALL_S), INVALID, "key", 6)
+        self.refuse_call("Append", request, INVALID, "key", 6)
 
     def test_later_fields(self):
         """What is in the contract and not built yet is refused by name."""
@@ -351,16 +356,17 @@ class BadInputTest(unittest.TestCase):
                             ("voids", [self.message("VoidStatement", start=1, end=2)])]:
             request = self.message("AppendRequest", stream="s", batch=self.batch(sequence=1),
                                    **{name: value})
-            self.refuse(lambda: self.stubs.Append(request, timeout=CALL_S), UNIMPLEMENTED, name)
+            self.refuse_call("Append", request, UNIMPLEMENTED, name)
         request = self.message("SubscribeRequest", stream="s", at=1, processor="p")
-        self.refuse(lambda: self.stubs.Subscribe(request, timeout=CALL_S), UNIMPLEMENTED, "processor")
+        self.refuse_call("Subscribe", request, UNIMPLEMENTED, "processor")
 
     def test_incarnation(self):
         """That of another life of the stream."""
         failed = grpc.StatusCode.FAILED_PRECONDITION
-        for method, more in (("Append", {"batch": self.batch(sequence=1)}), ("Subscribe", {"at": 1})):
+        batch = self.batch(sequence=1)
+        for method, more in (("Append", {"batch": batch}), ("Subscribe", {"at": 1})):
             request = self.message(method + "Request", stream="s", incarnation=b"x" * 24, **more)
-            self.refuse(lambda: self.stubs[method](request, timeout=CALL_S), failed, "incarnation")
+            self.refuse_call(method, request, failed, "incarnation")
 
     # ---- a call of many batches
 
@@ -408,10 +414,10 @@ class BadInputTest(unittest.TestCase):
             call = subscribe(**good)
             self.assertTrue(next(call).HasField("progress"))
             call.cancel()
-        self.refuse(lambda: subscribe(keys=[b"k"] * 999, key_prefixes=[b"p"] * 2), INVALID, "filter",
-                    1001, 1000)
-        self.refuse(lambda: subscribe(keys=[b"k" * 64 * KIB], key_prefixes=[b"p"]), INVALID, "filter",
-                    64 * KIB + 1, 64 * KIB)
+        self.refuse(lambda: subscribe(keys=[b"k"] * 999, key_prefixes=[b"p"] * 2), INVALID,
+                    "filter", 1001, 1000)
+        self.refuse(lambda: subscribe(keys=[b"k" * 64 * KIB], key_prefixes=[b"p"]), INVALID,
+                    "filter", 64 * KIB + 1, 64 * KIB)
 
     def test_pages(self):
         """A token that is not ours; a key that can't be."""
@@ -419,9 +425,9 @@ class BadInputTest(unittest.TestCase):
                              ("ReadKey", {"stream": "s", "key": b"k"})):
             request = self.message(method + "Request", page_token="not-a-token", **more)
             with self.subTest(method):
-                self.refuse(lambda: self.stubs[method](request, timeout=CALL_S), INVALID, "page_token")
+                self.refuse_call(method, request, INVALID, "page_token")
         request = self.message("ReadKeyRequest", stream="s", key=b"k" * (64 * KIB + 1))
-        self.refuse(lambda: self.stubs.ReadKey(request, timeout=CALL_S), INVALID, "key", 64 * KIB + 1,
+        self.refuse_call("ReadKey", request, INVALID, "key", 64 * KIB + 1,
                     64 * KIB)
 
     # ---- limits that refuse single events, status OK
@@ -437,7 +443,8 @@ class BadInputTest(unittest.TestCase):
         return self.stubs.Append(request, timeout=CALL_S).result
 
     def full(self, count, reason):
-        return (count, self.outcomes["OUTCOME_WINDOW_FULL"], self.reasons["OUTCOME_REASON_" + reason])
+        return (count, self.outcomes["OUTCOME_WINDOW_FULL"],
+                self.reasons["OUTCOME_REASON_" + reason])
 
     def stored(self, count):
         return (count, self.outcomes["OUTCOME_STORED"], 0)

@@ -33,7 +33,7 @@ class ForeignTest(unittest.TestCase):
         cls.outcomes = cls.contract.enum("holdback.v1.Outcome")
         cls.starts = cls.contract.enum("holdback.v1.StartPoint")
 
-    def message(self, name, **fields):
+    def message(self, name, /, **fields):
         return self.contract["holdback.v1." + name](**fields)
 
     def new_stream(self, first=1):
@@ -49,13 +49,15 @@ class ForeignTest(unittest.TestCase):
         ])
 
     def append(self, stream, sequences, **kwargs):
-        request = self.message("AppendRequest", stream=stream, batch=self.events(sequences, **kwargs))
+        batch = self.events(sequences, **kwargs)
+        request = self.message("AppendRequest", stream=stream, batch=batch)
         return self.stubs.Append(request, timeout=CALL_S).result
 
     def subscribe(self, stream, **fields):
         if not {"at", "position", "event_time"} & set(fields):
             fields["at"] = self.starts["START_POINT_EARLIEST"]
-        request = self.message("SubscribeRequest", stream=stream, progress_interval_ms=100, **fields)
+        request = self.message("SubscribeRequest", stream=stream, progress_interval_ms=100,
+                               **fields)
         call = self.stubs.Subscribe(request, timeout=CALL_S)
         self.addCleanup(call.cancel)
         return call
@@ -89,7 +91,8 @@ class ForeignTest(unittest.TestCase):
         while not progress.HasField("blocked_by"):
             progress = next(call).progress
         self.assertEqual((progress.blocked_by.start, progress.blocked_by.end), (4, 5))
-        self.assertEqual((progress.held_events, progress.highest, progress.next_position), (1, 5, 4))
+        self.assertEqual((progress.held_events, progress.highest, progress.next_position),
+                         (1, 5, 4))
         self.append(stream, [4])
         events, progress = self.read_until_caught_up(call, 6)
         self.assertEqual([e.sequence for e in events], [4, 5])
@@ -104,8 +107,8 @@ class ForeignTest(unittest.TestCase):
         frame = event.SerializeToString() + b"\x98\x06\x2a"  # field 99, varint 42
         batch = b"\x0a" + bytes([len(frame)]) + frame
         name = stream.encode()
-        self.stubs.Append(b"\x0a" + bytes([len(name)]) + name + b"\x12" + bytes([len(batch)]) + batch,
-                          timeout=CALL_S)
+        request = b"\x0a" + bytes([len(name)]) + name + b"\x12" + bytes([len(batch)]) + batch
+        self.stubs.Append(request, timeout=CALL_S)
         raw = self.channel.unary_stream("/holdback.v1.DeliveryService/Subscribe",
                                         response_deserializer=bytes)
         request = self.message("SubscribeRequest", stream=stream, at=1)
@@ -151,8 +154,9 @@ class ForeignTest(unittest.TestCase):
         result = self.stubs.Append(
             self.message("AppendRequest", stream=stream, batch=events), timeout=CALL_S).result
         self.assertEqual(len(result.runs), 65536)
-        self.assertEqual({r.outcome for r in result.runs[::2]}, {self.outcomes["OUTCOME_DUPLICATE"]})
-        self.assertEqual({r.outcome for r in result.runs[1::2]}, {self.outcomes["OUTCOME_CONFLICT"]})
+        duplicate, conflict = [self.outcomes["OUTCOME_" + n] for n in ("DUPLICATE", "CONFLICT")]
+        self.assertEqual({r.outcome for r in result.runs[::2]}, {duplicate})
+        self.assertEqual({r.outcome for r in result.runs[1::2]}, {conflict})
         self.assertLess(result.ByteSize(), 2 << 20)
 
     def test_outcomes_within_a_batch(self):
@@ -233,7 +237,7 @@ class ForeignTest(unittest.TestCase):
         self.assertEqual([s for s in there if s not in set(seen)], [], "an entry was missed")
 
     def test_read_key_states(self):
-        """Below the frontier RELEASED with its position, above it HELD; released_only skips those."""
+        """RELEASED below the frontier, HELD above it; released_only skips those."""
         stream = self.new_stream()
         states = self.contract.enum("holdback.v1.EntryState")
         self.append(stream, [1, 2, 3, 5, 7], keys=2)
@@ -354,6 +358,25 @@ class ForeignTest(unittest.TestCase):
                                       timeout=CALL_S)
         self.assertEqual((status.config.first_sequence, status.status.frontier), (1, 1))
         self.assertEqual(status.config.mode, 1)
+
+    def test_server_stops(self):
+        """A drain: what was answered stays; open calls are told, and the exit code is 0."""
+        with Server(HOLDBACKD) as server, server.channel() as channel:
+            stubs = Stubs(self.contract, channel)
+            append = self.message("AppendRequest", stream="default", batch=self.events([1, 3]))
+            stubs.Append(append, timeout=CALL_S)
+            call = stubs.Subscribe(
+                self.message("SubscribeRequest", stream="default", at=1), timeout=CALL_S)
+            self.read_until_caught_up(call, 2)
+            self.assertEqual(server.stop(), 0)
+            with self.assertRaises(grpc.RpcError) as caught:
+                list(call)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            self.assertIn("server stops", caught.exception.details())
+            server.start()
+            get = self.message("GetStreamRequest", stream="default")
+            status = stubs.GetStream(get, timeout=CALL_S, wait_for_ready=True).status
+            self.assertEqual((status.frontier, status.held_events), (2, 1))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ class Contract:
 class Stubs:
     """stubs.Append(request, timeout=...): every method of the contract over one channel.
 
-    A method name that several services have needs its service: stubs["grpc.health.v1.Health/Check"].
+    A method name that several services have needs its service as well: stubs["a.b.Service/Method"].
     """
 
     def __init__(self, contract, channel):
@@ -134,7 +134,8 @@ class Server:
              *self.flags],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         lines = queue.Queue()
-        threading.Thread(target=self._read, args=(self.process.stderr, lines), daemon=True).start()
+        self.reader = threading.Thread(target=self._read, args=(self.process.stderr, lines))
+        self.reader.start()
         while True:
             line = lines.get(timeout=READY_S)
             if line is None:
@@ -151,11 +152,18 @@ class Server:
     def kill(self):
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
+            self._end()
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=READY_S)
+        return self._end()
+
+    def _end(self):
+        code = self.process.wait(timeout=READY_S)
+        self.reader.join()
+        self.process.stderr.close()
+        self.process = None
+        return code
 
     def channel(self):
         """Default options: what a client gets that sets none."""
