@@ -22,15 +22,15 @@ static size_t put_tag_and_size(uint8_t *at, uint32_t field, size_t size) {
   return 1 + hb_wire_put_varint(at + 1, size);
 }
 
-grpc_byte_buffer *hb_append_answer(const struct hb_append *append, struct hb_buf *scratch) {
+grpc_byte_buffer *hb_append_response(const struct hb_append *append, struct hb_buf *scratch) {
   hb_buf_clear(scratch);
   hb_answer_encode(append, hb_stream_incarnation(append->target), scratch);
   uint8_t head[1 + HB_VARINT_MAX];
   return join(head, put_tag_and_size(head, 1, scratch->size), scratch);
 }
 
-grpc_byte_buffer *hb_append_stream_answer(const struct hb_append *append, uint64_t ordinal,
-                                          struct hb_buf *scratch) {
+grpc_byte_buffer *hb_append_response_stream(const struct hb_append *append, uint64_t ordinal,
+                                            struct hb_buf *scratch) {
   hb_buf_clear(scratch);
   hb_answer_encode(append, hb_stream_incarnation(append->target), scratch);
   uint8_t head[2 * (1 + HB_VARINT_MAX)];

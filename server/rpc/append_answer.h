@@ -9,8 +9,8 @@
 #include "server/engine/engine.h"
 
 /* AppendResponse, AppendStreamResponse. `scratch` is overwritten. The message is the caller's. */
-grpc_byte_buffer *hb_append_answer(const struct hb_append *append, struct hb_buf *scratch);
-grpc_byte_buffer *hb_append_stream_answer(const struct hb_append *append, uint64_t ordinal,
-                                          struct hb_buf *scratch);
+grpc_byte_buffer *hb_append_response(const struct hb_append *append, struct hb_buf *scratch);
+grpc_byte_buffer *hb_append_response_stream(const struct hb_append *append, uint64_t ordinal,
+                                            struct hb_buf *scratch);
 
 #endif

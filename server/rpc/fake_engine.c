@@ -511,7 +511,8 @@ static bool matches(const struct hb_read *read, const struct hb_event *event) {
 static void read_key(struct hb_read *read) {
   struct hb_stream *stream = read->stream;
   size_t skip = 0;
-  for (size_t i = 0; i < read->token.size; i++) skip = skip * 10 + (size_t)(read->token.data[i] - 48);
+  for (size_t i = 0; i < read->token.size; i++)
+    skip = skip * 10 + (size_t)(read->token.data[i] - 48);
   read->entries = hb_calloc(read->page_size, sizeof *read->entries);
   size_t seen = 0;
   for (size_t i = 0; i < stream->count; i++) {

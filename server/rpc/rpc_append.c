@@ -18,7 +18,7 @@ static void answered(struct hb_append_batch *batch) {
   if (batch->append.batch.error.code) {
     hb_call_end(call, &batch->append.batch.error);
   } else if (!call->over) {
-    hb_call_answer(call, hb_append_answer(&batch->append, &pool->scratch));
+    hb_call_answer(call, hb_append_response(&batch->append, &pool->scratch));
   }
   hb_append_pool_give(pool, batch);
 }

@@ -52,7 +52,7 @@ static void answer_first(struct append_stream *self) {
     bool more_follows =
         self->first && self->first->is_answered && !self->first->append.batch.error.code;
     grpc_byte_buffer *answer =
-        hb_append_stream_answer(&batch->append, self->next_ordinal++, &pool->scratch);
+        hb_append_response_stream(&batch->append, self->next_ordinal++, &pool->scratch);
     (void)hb_call_send(&self->call, answer, more_follows);
   }
   hb_append_pool_give(pool, batch);
