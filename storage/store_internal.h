@@ -12,6 +12,7 @@
 struct hb_store {
   struct hb_store_info info; /* immutable after open */
   char *path;                /* owned */
+  bool read_only;
   int lock;
   struct hb_rocks *engine; /* owned */
 
