@@ -1,4 +1,5 @@
-/* Fixed-width integers in bytes: little-endian in values, big-endian in keys (byte order = order). */
+/* Fixed-width integers in bytes: little-endian in values, big-endian in keys (byte order = order).
+ */
 #ifndef HB_BASE_ENDIAN_H
 #define HB_BASE_ENDIAN_H
 

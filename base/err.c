@@ -16,7 +16,7 @@ static const struct {
   int exit_code;
 } rows[HB_CODE_COUNT] = {
 #define HB_ERR_ROW(name, text, grpc, retry, fatal, exit_code) \
-  [name] = {text, #name + 3, grpc, retry, fatal, exit_code},
+  [name] = {text, &#name[3], grpc, retry, fatal, exit_code},
     HB_ERR_TABLE(HB_ERR_ROW)
 #undef HB_ERR_ROW
 };
@@ -45,7 +45,8 @@ void hb_err_wrap(struct hb_err *err, const char *format, ...) {
   size_t at = used < 0 ? 0 : (size_t)used;
   if (at < sizeof err->message) {
     int room = (int)(sizeof err->message - at) - 3;
-    (void)snprintf(err->message + at, sizeof err->message - at, ": %.*s", room > 0 ? room : 0, tail);
+    (void)snprintf(err->message + at, sizeof err->message - at, ": %.*s", room > 0 ? room : 0,
+                   tail);
   }
 }
 

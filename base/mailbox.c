@@ -15,8 +15,8 @@ struct hb_mailbox {
   struct hb_node *first; /* protected by mutex, as all below */
   struct hb_node *last;
   size_t weight;
-  size_t cap;            /* immutable after create */
-  void (*wake)(void *);  /* immutable */
+  size_t cap;           /* immutable after create */
+  void (*wake)(void *); /* immutable */
   void *context;
 };
 

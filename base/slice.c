@@ -9,7 +9,9 @@ struct hb_slice hb_slice_of(const void *data, size_t size) {
   return (struct hb_slice){.data = data, .size = size};
 }
 
-struct hb_slice hb_slice_text(const char *text) { return hb_slice_of(text, strlen(text)); }
+struct hb_slice hb_slice_text(const char *text) {
+  return hb_slice_of(text, strlen(text));
+}
 
 bool hb_slice_equal(struct hb_slice a, struct hb_slice b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
@@ -46,7 +48,9 @@ void hb_buf_append(struct hb_buf *buf, const void *data, size_t size) {
 
 void hb_buf_append_u8(struct hb_buf *buf, uint8_t value) { hb_buf_append(buf, &value, 1); }
 
-struct hb_slice hb_buf_view(const struct hb_buf *buf) { return hb_slice_of(buf->data, buf->size); }
+struct hb_slice hb_buf_view(const struct hb_buf *buf) {
+  return hb_slice_of(buf->data, buf->size);
+}
 
 uint8_t *hb_buf_take(struct hb_buf *buf, size_t *out_size) {
   uint8_t *data = buf->data ? buf->data : hb_alloc(0);

@@ -29,7 +29,8 @@ struct hb_buf {
 void hb_buf_done(struct hb_buf *buf);
 /* Empty, capacity kept. */
 void hb_buf_clear(struct hb_buf *buf);
-/* Room for `size` more bytes at the end, not counted in buf->size yet. Valid until the next call. */
+/* Room for `size` more bytes at the end, not counted in buf->size yet. Valid until the next call.
+ */
 uint8_t *hb_buf_reserve(struct hb_buf *buf, size_t size);
 void hb_buf_append(struct hb_buf *buf, const void *data, size_t size);
 void hb_buf_append_u8(struct hb_buf *buf, uint8_t value);

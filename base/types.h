@@ -85,7 +85,7 @@ struct hb_stream_counters {
   uint64_t conflict;
   uint64_t late;
   uint64_t before_first;
-  uint64_t held; /* events ever written to bundles */
+  uint64_t held;              /* events ever written to bundles */
   uint64_t unprocessed_bytes; /* kept in the family `unprocessed`; its quota */
 };
 
@@ -117,12 +117,12 @@ enum { HB_STATUS_GAPS_MAX = 16 };
 struct hb_stream_status {
   struct hb_frontier record;
   uint64_t held_events;
-  uint64_t held_bytes;   /* bundle bytes on disk */
+  uint64_t held_bytes; /* bundle bytes on disk */
   uint64_t gaps_total;
-  uint32_t gaps_count;   /* in `gaps`: the lowest ones, ascending */
+  uint32_t gaps_count; /* in `gaps`: the lowest ones, ascending */
   struct hb_gap gaps[HB_STATUS_GAPS_MAX];
-  int64_t window_end;    /* complete_to + ahead_max, saturated; valid where record.frozen */
-  int64_t indexed_to;    /* valid where record.frozen */
+  int64_t window_end; /* complete_to + ahead_max, saturated; valid where record.frozen */
+  int64_t indexed_to; /* valid where record.frozen */
 };
 
 /* Name of one held bundle: the commit that wrote it and its part in that commit. */

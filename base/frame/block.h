@@ -48,9 +48,9 @@ struct hb_block {
   int64_t from;
   int64_t to;
   struct hb_time max_time;
-  struct hb_slice frames;        /* all frames, one after another */
-  const uint8_t *offsets;        /* count * u32, from frames.data; read with the functions below */
-  const uint8_t *sequences;      /* count * i64, NULL where sequence = from + index */
+  struct hb_slice frames;   /* all frames, one after another */
+  const uint8_t *offsets;   /* count * u32, from frames.data; read with the functions below */
+  const uint8_t *sequences; /* count * i64, NULL where sequence = from + index */
   struct hb_slice receipts;
 };
 

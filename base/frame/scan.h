@@ -17,11 +17,7 @@
 #include "base/slice.h"
 #include "base/types.h"
 
-enum hb_event_flag {
-  HB_EVENT_HAS_PREVIOUS = 1,
-  HB_EVENT_INITIAL = 2,
-  HB_EVENT_LAST = 4
-};
+enum hb_event_flag { HB_EVENT_HAS_PREVIOUS = 1, HB_EVENT_INITIAL = 2, HB_EVENT_LAST = 4 };
 
 /* One event by reference; one cache line. Lives as long as the frame's bytes. */
 struct hb_event {
@@ -32,9 +28,9 @@ struct hb_event {
   uint32_t key_size;
   uint32_t payload_offset; /* from frame */
   uint32_t payload_size;
-  uint32_t flags;         /* enum hb_event_flag */
-  int64_t previous;       /* valid with HB_EVENT_HAS_PREVIOUS */
-  struct hb_time time;    /* absent: time.present == false */
+  uint32_t flags;      /* enum hb_event_flag */
+  int64_t previous;    /* valid with HB_EVENT_HAS_PREVIOUS */
+  struct hb_time time; /* absent: time.present == false */
 };
 
 struct hb_slice hb_event_key(const struct hb_event *event);

@@ -1,8 +1,9 @@
 /* Protocol buffers' wire format, read field by field and written by hand.
  *
  * For the few messages on the byte path, where generated code would allocate once per event.
- * Reading has proto3 semantics; what is malformed (a varint over 10 bytes, a length past the end,
- * a group, field number 0) ends the reading with an error and is never guessed. */
+ * Reading has proto3 semantics; what is malformed (a varint over 10 bytes, a tag or a length over
+ * 5, a length past the end, a group, field number 0) ends the reading with an error and is never
+ * guessed. */
 #ifndef HB_BASE_FRAME_WIRE_H
 #define HB_BASE_FRAME_WIRE_H
 
@@ -22,10 +23,10 @@ struct hb_wire_reader {
 struct hb_wire_field {
   uint32_t number;
   enum hb_wire_type type;
-  uint64_t number_value;    /* VARINT, I64, I32 */
-  struct hb_slice bytes;    /* LEN: the content */
-  const uint8_t *start;     /* of the tag */
-  const uint8_t *end;       /* past the value */
+  uint64_t number_value; /* VARINT, I64, I32 */
+  struct hb_slice bytes; /* LEN: the content */
+  const uint8_t *start;  /* of the tag */
+  const uint8_t *end;    /* past the value */
 };
 
 enum hb_wire_result { HB_WIRE_END, HB_WIRE_FIELD, HB_WIRE_MALFORMED };
