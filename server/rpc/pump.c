@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/clock.h"
+#include "server/rpc/container.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define HB_TSAN 1
@@ -51,7 +52,7 @@ static void ring(void *context) {
 
 static void bell_fired(struct hb_tag *tag, bool ok) {
   (void)ok;
-  struct hb_pump *pump = (struct hb_pump *)((char *)tag - offsetof(struct hb_pump, bell_tag));
+  struct hb_pump *pump = HB_CONTAINER_OF(tag, struct hb_pump, bell_tag);
   struct hb_node *node = hb_mailbox_take(pump->mailbox, SIZE_MAX, 0);
   while (node) {
     struct hb_post *post = (struct hb_post *)node;
