@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/rpc/container.h"
+#include "server/rpc/handoff.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/listener.h"
 
@@ -167,7 +168,7 @@ void hb_rpc_closed(struct hb_rpc *rpc) {
 void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
   rpc->draining = true;
   rpc->cut_ms = timeout_ms / 2;
-  hb_tag_release(&rpc->shutdown_tag);
+  hb_handoff_give(&rpc->shutdown_tag);
   for (uint32_t i = 0; i < rpc->lanes_count; i++) {
     hb_pump_post(rpc->lanes[i].pump, &rpc->lanes[i].drain_post);
   }
