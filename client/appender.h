@@ -79,6 +79,8 @@ struct holdback_appender {
 
 /* Connect where needed and send what can be sent. */
 void hbc_appender_pump(struct holdback_appender *appender);
+/* Something is asked of the server: the time until an answer counts, if it does not already. */
+void hbc_appender_attempt(struct holdback_appender *appender);
 /* For good: everything unanswered is dropped, whoever waits gets `error`. */
 void hbc_appender_break(struct holdback_appender *appender, const struct holdback_error *error);
 /* Begin to end; `closed` is signalled when nothing of it is under way any more. */

@@ -176,7 +176,7 @@ static bool check_event(struct sending *sending, const struct holdback_event *ev
 /* False: the sending ends. */
 static bool send_line(struct sending *sending, struct hb_slice text) {
   if (is_blank(text)) return true;
-  char wrong[512];
+  char wrong[sizeof((struct holdback_error *)NULL)->message];
   struct holdback_event event;
   if (!event_line_read(&sending->line, text, &event, wrong, sizeof wrong) ||
       !check_event(sending, &event, wrong, sizeof wrong)) {
