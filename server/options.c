@@ -47,8 +47,9 @@ static const char doc[] =
     "  75  another process has the store\n"
     "  76  the store's format is newer, or the folder is no store\n";
 
-const char *argp_program_version = "holdbackd " HB_VERSION_TEXT;
-const char *argp_program_bug_address = NULL;
+/* libc's argp looks for this name in the program; the build hides names unless told. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+    "holdbackd " HB_VERSION_TEXT;
 
 /* What was given, in order; applied when all is known, for the file comes first. */
 struct given {
