@@ -299,20 +299,21 @@ class BadInputTest(unittest.TestCase):
         for sequence in range(1, 65538):
             batch.events.add(sequence=sequence)
         request = self.message("AppendRequest", stream="s", batch=batch)
-        self.refuse_call("Append", request, INVALID, "batch", 65537, 65536)
+        self.refuse_call("Append", request, INVALID, "batch_events_max", "events[65536]", 65536)
 
     def test_batch_bytes(self):
-        """16 MiB of request."""
+        """16 MiB of events."""
         self.create("batch-bytes", limits=self.message("StreamLimits", event_bytes_max=3 * MIB))
         batch = self.message("EventBatch")
-        request = self.message("AppendRequest", stream="batch-bytes", batch=batch)
         for sequence in range(1, 7):
-            request.batch.events.add(sequence=sequence, payload=b"p" * (2700 * KIB))
-        request.batch.events[5].payload += b"p" * (16 * MIB - request.ByteSize())
-        self.assertEqual(request.ByteSize(), 16 * MIB)
+            batch.events.add(sequence=sequence, payload=b"p" * (2700 * KIB))
+        batch.events[5].payload += b"p" * (16 * MIB - batch.ByteSize())
+        self.assertEqual(batch.ByteSize(), 16 * MIB)
+        request = self.message("AppendRequest", stream="batch-bytes", batch=batch)
         self.assertEqual(self.stubs.Append(request, timeout=CALL_S).result.stored, 6)
         request.batch.events[5].payload += b"p"
-        self.refuse_call("Append", request, INVALID, "batch", 16 * MIB)
+        words = ("batch", "batch_bytes_max", 16 * MIB + 1, 16 * MIB)
+        self.refuse_call("Append", request, INVALID, *words)
 
     def test_event_time(self):
         """The range of Timestamp: years 1 to 9999, nanos below a second."""
@@ -399,7 +400,7 @@ class BadInputTest(unittest.TestCase):
         subscribe = lambda **fields: self.stubs.Subscribe(  # noqa: E731
             self.message("SubscribeRequest", stream="s", **fields), timeout=CALL_S)
         self.refuse(lambda: subscribe(), INVALID, "start")
-        self.refuse(lambda: subscribe(at=0), INVALID, "start")
+        self.refuse(lambda: subscribe(at=0), INVALID, "at", 0)
         self.refuse(lambda: subscribe(position=0), grpc.StatusCode.OUT_OF_RANGE, "position", 0, 1)
         time = self.contract["google.protobuf.Timestamp"](nanos=-1)
         self.refuse(lambda: subscribe(event_time=time), INVALID, "event_time")

@@ -91,7 +91,7 @@ static size_t collect_keys(struct world *world, const char **payloads) {
   char *list = hbt_command_expect(&world->command, 0, NULL, "keys", NULL);
   char *rest = NULL;
   for (char *key = strtok_r(list, "\n", &rest); key; key = strtok_r(NULL, "\n", &rest)) {
-    char *out = hbt_command_expect(&world->command, 0, NULL, "key", "--released", key, NULL);
+    char *out = hbt_command_expect(&world->command, 0, NULL, "key", "--released-only", key, NULL);
     count += collect(out, key, payloads);
     keys++;
     free(out);
