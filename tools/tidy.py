@@ -28,7 +28,7 @@ CALLS = {
     r"sleep|usleep|nanosleep|clock_nanosleep|gpr_sleep_until":
         ("waiting for the event itself", None),
     r"strcpy|strcat|sprintf|vsprintf|gets|strncpy|strncat|stpcpy":
-        ("snprintf, hb_buf or hb_slice", None),
+        ("snprintf, hb_buf or hb_slice", TEST),
     r"atoi|atol|atoll|atof": ("strtoll with a check, hb_limits_parse", None),
     r"alloca|tmpnam|mktemp|rand|srand|setjmp": ("nothing", None),
     r"malloc|calloc|realloc|strdup|strndup":

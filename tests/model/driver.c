@@ -1,3 +1,5 @@
+/* Decides how a scenario drives the core: commits that succeed, NEED and FETCH answered from a
+ * fake. */
 #include "tests/model/driver.h"
 
 #include <setjmp.h>

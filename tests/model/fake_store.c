@@ -1,3 +1,4 @@
+/* Decides what a store remembers: the commits of the core, and nothing that was not committed. */
 #include "tests/model/fake_store.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* Decides outcomes and releases again, from the rules alone and as slowly as it likes. */
 #include "tests/model/naive_model.h"
 
 #include <setjmp.h>
