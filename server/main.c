@@ -45,6 +45,15 @@ static void on_fatal(void *context, const struct hb_err *err) {
   _exit(hb_code_exit(err->code)); /* nothing may be acknowledged any more (I6) */
 }
 
+/* Before the store is opened, or even made: a wrong address should cost nothing. */
+static enum hb_code probe_addresses(struct server *server, struct hb_err *err) {
+  enum hb_code code = HB_OK;
+  for (size_t i = 0; !code && i < server->config.listen_count; i++) {
+    code = hb_listener_probe(server->config.listen[i], err);
+  }
+  return code;
+}
+
 static enum hb_code start_engine(struct server *server, struct hb_err *err) {
   struct hb_engine_options options = {.data_dir = server->config.data_dir,
                                       .limits = server->config.limits,
@@ -72,13 +81,17 @@ static void stop_rpc(struct server *server) { hb_rpc_stop(server->rpc); }
 static const struct part {
   const char *name;
   enum hb_code (*start)(struct server *server, struct hb_err *err);
-  void (*stop)(struct server *server);
-} parts[] = {{"engine", start_engine, stop_engine}, {"rpc", start_rpc, stop_rpc}};
+  void (*stop)(struct server *server); /* NULL: nothing to stop */
+} parts[] = {{"addresses", probe_addresses, NULL},
+             {"engine", start_engine, stop_engine},
+             {"rpc", start_rpc, stop_rpc}};
 
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
 static void stop_parts(struct server *server, size_t count) {
-  while (count > 0) parts[--count].stop(server);
+  while (count > 0) {
+    if (parts[--count].stop) parts[count].stop(server);
+  }
 }
 
 static const char *advice(enum hb_code code) {

@@ -47,7 +47,7 @@ static const char doc[] =
     "  75  another process has the store\n"
     "  76  the store's format is newer, or the folder is no store\n";
 
-/* Visible to libc, which looks for it by name. */
+/* libc's argp looks for this name in the program; the build hides names unless told. */
 __attribute__((visibility("default"))) const char *argp_program_version =
     "holdbackd " HB_VERSION_TEXT;
 

@@ -149,11 +149,16 @@ static void append_text(struct hb_buf *bound, const char *text) {
   hb_buf_append(bound, text, strlen(text));
 }
 
+enum hb_code hb_listener_probe(const char *address, struct hb_err *err) {
+  enum hb_code code = hb_listener_check(address, err);
+  if (code) return code;
+  return is_unix(address) ? check_unix(address, err) : check_port(address, err);
+}
+
 enum hb_code hb_listener_bind(grpc_server *server, const struct hb_listener *listener,
                               struct hb_buf *bound, struct hb_err *err) {
   const char *address = listener->address;
-  enum hb_code code = hb_listener_check(address, err);
-  if (!code) code = is_unix(address) ? check_unix(address, err) : check_port(address, err);
+  enum hb_code code = hb_listener_probe(address, err);
   if (code) return code;
   int port = grpc_server_add_http2_port(server, address, listener->credentials);
   if (port == 0) {

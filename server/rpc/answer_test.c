@@ -1,0 +1,139 @@
+/* Answers to batches, decoded by protobuf-c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdback/v1/ingest.pb-c.h"
+#include "server/rpc/answer.h"
+
+enum { EVENTS_MAX = 65536 };
+
+struct made {
+  struct hb_append append;
+  struct hb_event *events;
+  struct hb_decision *decisions;
+};
+
+static struct made make(uint32_t count) {
+  struct made made = {.events = calloc(count, sizeof *made.events),
+                      .decisions = calloc(count, sizeof *made.decisions)};
+  for (uint32_t i = 0; i < count; i++) {
+    made.events[i].sequence = INT64_MIN + (int64_t)i; /* ten bytes each: the worst case */
+    made.decisions[i].outcome = HB_OUTCOME_STORED;
+  }
+  made.append.batch.events = made.events;
+  made.append.batch.decisions = made.decisions;
+  made.append.batch.count = count;
+  return made;
+}
+
+static void free_made(struct made *made) {
+  free(made->events);
+  free(made->decisions);
+}
+
+static Holdback__V1__AppendResult *encode(const struct made *made, size_t *out_size) {
+  static const uint8_t incarnation[HB_INCARNATION_SIZE] = "abcdefghijklmnopqrstuvw";
+  struct hb_buf bytes = {0};
+  hb_answer_encode(&made->append, incarnation, &bytes);
+  if (out_size) *out_size = bytes.size;
+  Holdback__V1__AppendResult *result =
+      holdback__v1__append_result__unpack(NULL, bytes.size, bytes.data);
+  assert_non_null(result);
+  hb_buf_done(&bytes);
+  return result;
+}
+
+/* 65,536 runs, the most there can be, stay under 2 MiB and cover every event. */
+static void most_runs_fit(void **state) {
+  (void)state;
+  struct made made = make(EVENTS_MAX);
+  for (uint32_t i = 1; i < EVENTS_MAX; i += 2) {
+    made.decisions[i].outcome = HB_OUTCOME_WINDOW_FULL;
+    made.decisions[i].reason = HB_REASON_HELD_EVENTS;
+  }
+  size_t size;
+  Holdback__V1__AppendResult *result = encode(&made, &size);
+  assert_true(size < (size_t)2 << 20);
+  assert_int_equal(result->n_runs, EVENTS_MAX);
+  assert_int_equal(result->stored, EVENTS_MAX / 2);
+  uint32_t next = 0;
+  size_t texts = 0;
+  for (size_t i = 0; i < result->n_runs; i++) {
+    const Holdback__V1__OutcomeRun *run = result->runs[i];
+    assert_int_equal(run->first_index, next);
+    assert_true(run->first_sequence == made.events[next].sequence);
+    next += run->count;
+    texts += run->text[0] != '\0';
+  }
+  assert_int_equal(next, EVENTS_MAX);
+  assert_int_equal(texts, 16);
+  holdback__v1__append_result__free_unpacked(result, NULL);
+  free_made(&made);
+}
+
+/* Neighbours alike are one run; the text names the sequence; usual outcomes have none. */
+static void neighbours_are_one_run(void **state) {
+  (void)state;
+  struct made made = make(6);
+  for (int i = 0; i < 6; i++) made.events[i].sequence = 10 + i;
+  made.decisions[2].outcome = made.decisions[3].outcome = HB_OUTCOME_CONFLICT;
+  made.decisions[4].outcome = HB_OUTCOME_DUPLICATE;
+  made.decisions[5].outcome = HB_OUTCOME_DUPLICATE;
+  made.decisions[5].reason = HB_REASON_UNVERIFIED;
+  Holdback__V1__AppendResult *result = encode(&made, NULL);
+  assert_int_equal(result->n_runs, 4);
+  assert_int_equal(result->runs[0]->count, 2);
+  assert_string_equal(result->runs[0]->text, "");
+  assert_int_equal(result->runs[1]->count, 2);
+  assert_string_equal(result->runs[1]->text, "sequence 12 is stored with other content");
+  assert_int_equal(result->runs[3]->reason,
+                   HOLDBACK__V1__OUTCOME_REASON__OUTCOME_REASON_UNVERIFIED);
+  assert_string_equal(result->runs[3]->text, "");
+  holdback__v1__append_result__free_unpacked(result, NULL);
+  free_made(&made);
+}
+
+/* Numbers are absent until they exist; zero is told as zero. */
+static void numbers_have_presence(void **state) {
+  (void)state;
+  struct made made = make(1);
+  Holdback__V1__AppendResult *result = encode(&made, NULL);
+  assert_int_equal(result->frontier_presence_case, 0);
+  assert_int_equal(result->highest_presence_case, 0);
+  holdback__v1__append_result__free_unpacked(result, NULL);
+  struct hb_stream_status *status = &made.append.status;
+  status->record.frozen = true;
+  status->record.any = true;
+  status->window_end = 9;
+  status->gaps_count = 1;
+  status->gaps[0] = (struct hb_gap){.start = -3, .end = 0};
+  result = encode(&made, NULL);
+  assert_int_equal(result->frontier_presence_case,
+                   HOLDBACK__V1__APPEND_RESULT__FRONTIER_PRESENCE_FRONTIER);
+  assert_int_equal(result->frontier, 0);
+  assert_int_equal(result->complete_to_presence_case,
+                   HOLDBACK__V1__APPEND_RESULT__COMPLETE_TO_PRESENCE_COMPLETE_TO);
+  assert_int_equal(result->highest_presence_case,
+                   HOLDBACK__V1__APPEND_RESULT__HIGHEST_PRESENCE_HIGHEST);
+  assert_int_equal(result->window_end, 9);
+  assert_int_equal(result->n_lowest_gaps, 1);
+  assert_int_equal(result->lowest_gaps[0]->start, -3);
+  assert_int_equal(result->lowest_gaps[0]->end, 0);
+  assert_memory_equal(result->incarnation.data, "abcdefghijklmnopqrstuvw", 24);
+  holdback__v1__append_result__free_unpacked(result, NULL);
+  free_made(&made);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(most_runs_fit),
+                                     cmocka_unit_test(neighbours_are_one_run),
+                                     cmocka_unit_test(numbers_have_presence)};
+  return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
