@@ -60,7 +60,7 @@ struct hb_share {
   size_t firsts_from;
   size_t firsts_to;
   size_t released; /* of the firsts, the lowest ones: written to the log */
-  size_t bytes;    /* of its batches */
+  size_t bytes;    /* of its batches, as blocks */
 };
 
 /* What one commit takes. */
