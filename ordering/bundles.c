@@ -8,6 +8,8 @@
 #include "base/assert.h"
 #include "ordering/core_internal.h"
 
+enum { TINY_BYTES = 4096, TINY_PER_BUNDLE = 16 };
+
 /* ---- slots */
 
 /* By half: it counts against held_index_max as it is allocated. */
@@ -111,9 +113,15 @@ struct hb_receipt hb_bundle_receipt(const struct hb_held_bundle *bundle, uint32_
 
 /* ---- what waits */
 
-static bool is_candidate(const struct hb_held_bundle *bundle) {
+/* At least sixteen of them make one bundle. */
+bool hb_bundle_is_tiny(const struct hb_ordering *core, const struct hb_held_bundle *bundle) {
+  return bundle->disk_bytes < TINY_BYTES &&
+         bundle->disk_bytes < core->options.bundle_bytes / TINY_PER_BUNDLE;
+}
+
+static bool is_candidate(const struct hb_ordering *core, const struct hb_held_bundle *bundle) {
   if (bundle->next == bundle->count) return false;
-  return hb_bundle_is_sparse(bundle) || bundle->disk_bytes < HB_TINY_BUNDLE_BYTES;
+  return hb_bundle_is_sparse(bundle) || hb_bundle_is_tiny(core, bundle);
 }
 
 static void make_sparse(struct hb_ordering *core, struct hb_core_stream *stream) {
@@ -126,7 +134,7 @@ static void make_sparse(struct hb_ordering *core, struct hb_core_stream *stream)
 
 void hb_bundle_consider(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot) {
   struct hb_held_bundle *bundle = &stream->bundles[slot];
-  if (!is_candidate(bundle)) {
+  if (!is_candidate(core, bundle)) {
     remove_candidate(stream, bundle);
     return;
   }

@@ -20,7 +20,14 @@
 #include "tests/model/driver.h"
 #include "tests/model/naive_model.h"
 
-enum { STREAMS = 3, CALLS = 6, OUT_MAX = 64, PENDING_MAX = 4096, STEPS = 800 };
+enum {
+  STREAMS = 3,
+  CALLS = 6,
+  OUT_MAX = 64,
+  PENDING_MAX = 4096,
+  STEPS = 800,
+  SETTLED_AFTER = 20000
+};
 
 /* How often the rarer paths were taken; a run of the usual length must see each. */
 struct tally {
@@ -332,11 +339,15 @@ static void step(struct scenario *s) {
 }
 
 static void settle(struct scenario *s) {
+  size_t commits = 0;
   for (int idle = 0; idle < 3; idle++) {
     take_questions(s);
     if (s->needs_count + s->fetches_count > 0) idle = 0;
     while (s->needs_count + s->fetches_count > 0) answer_one(s);
-    while (hb_ordering_has_work(s->driver.core) && commit_once(s)) idle = 0;
+    while (hb_ordering_has_work(s->driver.core) && commit_once(s)) {
+      idle = 0;
+      assert_true(++commits < SETTLED_AFTER); /* work that makes more work never ends */
+    }
   }
 }
 
@@ -438,7 +449,7 @@ static void agrees_with_the_model(void **state) {
     fflush(stdout);
     run_scenario(seed);
   }
-  if (last >= 20) check_tally();
+  if (last >= 100 && !getenv("HB_SEED")) check_tally();
 }
 
 int main(void) {
