@@ -42,6 +42,7 @@ struct holdback_appender {
   struct hbc_batch *filling; /* NULL = nothing collected */
   size_t size_guess;         /* bytes that the last batch needed */
 
+  atomic_bool failed; /* broken.status is set: what holdback_append looks at without the mutex */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   /* protected by mutex */

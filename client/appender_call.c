@@ -193,6 +193,7 @@ void hbc_appender_break(struct holdback_appender *appender, const struct holdbac
   hbc_outbox_done(&appender->outbox);
   pthread_mutex_lock(&appender->mutex);
   appender->broken = *error;
+  atomic_store(&appender->failed, true);
   pthread_cond_broadcast(&appender->changed);
   pthread_mutex_unlock(&appender->mutex);
 }

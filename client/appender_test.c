@@ -275,6 +275,7 @@ static void a_refusal_is_final(void **state) {
   assert_string_equal(error.message, "dropped");
   assert_int_equal(progress(f).stored, 10);
   assert_int_equal(holdback_appender_push(f->appender, NULL), HOLDBACK_INVALID_ARGUMENT);
+  assert_int_equal(append(f, 200, 200), HOLDBACK_INVALID_ARGUMENT);
 }
 
 /* Without a server the appender gives up in time, and says so. */

@@ -204,10 +204,11 @@ static void give_up(struct holdback_appender *appender) {
   (void)hbc_error_set(
       &error, HOLDBACK_RESOURCE_EXHAUSTED, "WINDOW_FULL",
       "stream '%s': [%" PRId64 ", %" PRId64
-      ") is missing and complete_to did not move for %u ms; %zu events were not taken (%s), the "
+      ") is missing and complete_to did not move for %u ms; %zu %s not taken (%s), the "
       "lowest is %" PRId64,
       appender->stream, missing.start, missing.end, (unsigned)appender->window_timeout_ms, count,
-      holdback_reason_name(lowest->reason), lowest->sequence);
+      count == 1 ? "event was" : "events were", holdback_reason_name(lowest->reason),
+      lowest->sequence);
   tell_given_up(appender);
   pthread_mutex_lock(&appender->mutex);
   appender->progress.window_full += count;
