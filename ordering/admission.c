@@ -158,10 +158,10 @@ static enum hb_reason reason_to_refuse(struct hb_hold *hold, const struct hb_fir
   struct hb_core_stream *stream = hold->stream;
   const struct hb_stream_limits *limits = &stream->config.limits;
   if (core->disk_reserve) return HB_REASON_DISK_RESERVE;
-  if (is_ahead(hold, first->sequence)) return HB_REASON_AHEAD;
   bool continues = continues_run(hold, first->sequence);
+  if (!continues) hb_hold_flush_run(hold); /* complete_to and gaps are up to date */
+  if (is_ahead(hold, first->sequence)) return HB_REASON_AHEAD;
   if (!continues) {
-    hb_hold_flush_run(hold);
     bool full = hb_intervals_gaps(&stream->covered) >= limits->gaps_max;
     if (full && hb_intervals_splits(&stream->covered, first->sequence, first->sequence + 1)) {
       return HB_REASON_GAPS;

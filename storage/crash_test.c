@@ -207,16 +207,22 @@ static void fill_disk(struct fixture *fixture, int out) {
   say(out, hb_log_reader_open(fixture->store, 1, 1, &reader, NULL));
   child_must(hb_log_reader_next(reader, &bytes, NULL));
   say(out, bytes != NULL);
-  kill(getpid(), SIGKILL);
+  hb_bytes_unref(bytes);
+  hb_log_reader_close(reader);
+  /* In the same process: close, open, go on. */
+  close_store(fixture);
+  child_open(fixture);
+  commit_block(fixture, 11, true);
+  close_store(fixture);
 }
 
 /* After a failed write nothing is written any more, though the disk is well again (I6); reads go
- * on; the next start finds what was acknowledged. */
+ * on; the store can be opened again in the same process and has what was acknowledged. */
 static void a_failed_write_is_the_last(void **state) {
   struct fixture *fixture = *state;
   uint64_t said[6];
   size_t count;
-  assert_int_equal(in_child(fixture, fill_disk, said, 6, &count), -SIGKILL);
+  assert_int_equal(in_child(fixture, fill_disk, said, 6, &count), 0);
   assert_int_equal(count, 6);
   assert_true(said[0] == HB_IO || said[0] == HB_NO_SPACE);
   assert_int_equal(said[1], said[0]);
@@ -226,8 +232,9 @@ static void a_failed_write_is_the_last(void **state) {
   assert_true(said[5]);
   uint64_t found[4];
   assert_int_equal(in_child(fixture, look, found, 4, NULL), 0);
-  assert_int_equal(found[2], 11);
-  assert_true(found[3] >= 11);
+  assert_int_equal(found[0], 3);
+  assert_int_equal(found[2], 21);
+  assert_int_equal(found[3], 21);
 }
 
 int main(void) {

@@ -8,7 +8,7 @@
 static struct hb_index_entry make_entry(struct hb_slice key, int64_t position) {
   return (struct hb_index_entry){.key = key,
                                  .position = position,
-                                 .block = position - 5,
+                                 .block = position / 2,
                                  .offset = (uint32_t)position,
                                  .length = 7};
 }
@@ -25,7 +25,7 @@ struct found {
 
 static bool take_entry(void *context, const struct hb_index_entry *entry) {
   struct found *found = context;
-  assert_int_equal(entry->block, entry->position - 5);
+  assert_int_equal(entry->block, entry->position / 2);
   assert_int_equal(entry->offset, (uint32_t)entry->position);
   assert_int_equal(entry->length, 7);
   assert_true(found->count < 64);

@@ -1,9 +1,12 @@
 #include "storage/write.h"
 
+#include <dirent.h>
+
 #include "storage/engine_internal.h"
 #include "storage/folder_internal.h"
 #include "storage/key_internal.h"
 #include "storage/read.h"
+#include "storage/record_internal.h"
 #include "storage/store_internal.h"
 #include "storage/test_store_internal.h"
 
@@ -127,6 +130,50 @@ static void a_cleared_write_has_nothing(void **state) {
   make_stream(fixture, 1, "one");
   reopen_store(fixture);
   assert_int_equal(hb_store_info(fixture->store)->served_ms, 0);
+}
+
+/* Whether these bytes stand in one of RocksDB's logs. */
+static bool is_in_log(struct fixture *fixture, struct hb_log_data data) {
+  uint8_t wanted[HB_LOG_DATA_SIZE];
+  hb_log_data_put(wanted, data);
+  char *folder = hb_folder_join(fixture->path, HB_FOLDER_ROCKSDB);
+  DIR *open_folder = opendir(folder);
+  assert_non_null(open_folder);
+  bool found = false;
+  for (struct dirent *entry; (entry = readdir(open_folder));) {
+    const char *dot = strrchr(entry->d_name, '.');
+    if (!dot || strcmp(dot, ".log") != 0) continue;
+    char *path = hb_folder_join(folder, entry->d_name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    static uint8_t bytes[64 * 1024];
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    free(path);
+    found = found || memmem(bytes, size, wanted, sizeof wanted) != NULL;
+  }
+  closedir(open_folder);
+  free(folder);
+  return found;
+}
+
+/* Each write says in RocksDB's log: run, its commit, and the last commit that was durable then;
+ * an unsynced one does not move that, a sync does. */
+static void writes_say_which_commit_they_are(void **state) {
+  struct fixture *fixture = *state;
+  struct hb_err err;
+  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1}));
+  hb_write_put_served_ms(fixture->write, 1);
+  must(hb_store_write(fixture->store, fixture->write, 10, true, &err), &err);
+  must(hb_store_write(fixture->store, fixture->write, 11, false, &err), &err);
+  must(hb_store_write(fixture->store, fixture->write, 12, false, &err), &err);
+  must(hb_store_sync(fixture->store, &err), &err);
+  must(hb_store_write(fixture->store, fixture->write, 13, true, &err), &err);
+  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 10, .synced = 0}));
+  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 11, .synced = 10}));
+  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 12, .synced = 10}));
+  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 13, .synced = 12}));
+  assert_false(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 13, .synced = 10}));
 }
 
 /* ---- held */
@@ -351,6 +398,7 @@ int main(void) {
       ONE(a_mark_replaces_the_stream),
       ONE(half_a_stream_is_damage),
       ONE(a_cleared_write_has_nothing),
+      ONE(writes_say_which_commit_they_are),
       ONE(bundles_come_in_order),
       ONE(a_bundle_is_read_by_name),
       ONE(a_drained_bundle_leaves_nothing),

@@ -148,7 +148,8 @@ static void add(struct hb_engine *engine, struct hb_job *job, uint64_t id,
   hb_stream_unref(stream);
 }
 
-static enum hb_code create(struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
+static enum hb_code create_stream(struct hb_engine *engine, struct hb_job *job,
+                                  struct hb_err *err) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   enum hb_code code = check_new(&job->config, err);
   if (code != HB_OK) return code;
@@ -183,12 +184,13 @@ enum hb_code hb_create_default_stream(struct hb_engine *engine, struct hb_err *e
   struct hb_job job = {.kind = HB_JOB_CREATE_STREAM,
                        .config = {.mode = HB_MODE_GLOBAL, .first_sequence = 1}};
   memcpy(job.config.name, DEFAULT_STREAM, sizeof DEFAULT_STREAM);
-  return create(engine, &job, err);
+  return create_stream(engine, &job, err);
 }
 
 /* ---- update */
 
-static enum hb_code update(struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
+static enum hb_code update_stream(struct hb_engine *engine, struct hb_job *job,
+                                  struct hb_err *err) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   enum hb_code code = check_name(job->config.name, err);
   if (code == HB_OK) code = check_ack(job->config.ack, err);
@@ -234,18 +236,21 @@ static void forget(struct hb_engine *engine, struct hb_stream *stream) {
   hb_deletion_begin(engine, stream->id, HB_DELETION_FORGET);
 }
 
-static enum hb_code delete (struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
-  enum hb_code code = check_name(job->config.name, err); if (code != HB_OK) return code;
+static enum hb_code delete_stream(struct hb_engine *engine, struct hb_job *job,
+                                  struct hb_err *err) {
+  enum hb_code code = check_name(job->config.name, err);
+  if (code != HB_OK) return code;
   struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
   if (!stream) return hb_err_no_stream(err, job->config.name);
   struct hb_write *write = hb_sequencer_begin_rows(engine);
   hb_write_mark_deleting(write, stream->id);
-  if (hb_sequencer_apply_rows(engine, err)){forget(engine, stream);}
-else {
-  code = HB_UNAVAILABLE;
-}
-hb_stream_unref(stream);
-return code;
+  if (hb_sequencer_apply_rows(engine, err)) {
+    forget(engine, stream);
+  } else {
+    code = HB_UNAVAILABLE;
+  }
+  hb_stream_unref(stream);
+  return code;
 }
 
 /* ---- jobs */
@@ -254,11 +259,11 @@ static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
   if (engine->sequencer.failed) return hb_err_failed(&job->error);
   switch (job->kind) {
     case HB_JOB_CREATE_STREAM:
-      return create(engine, job, &job->error);
+      return create_stream(engine, job, &job->error);
     case HB_JOB_UPDATE_STREAM:
-      return update(engine, job, &job->error);
+      return update_stream(engine, job, &job->error);
     case HB_JOB_DELETE_STREAM:
-      return delete (engine, job, &job->error);
+      return delete_stream(engine, job, &job->error);
     default:
       HB_UNREACHABLE();
   }

@@ -67,8 +67,8 @@ struct hb_job {
   uint8_t incarnation[HB_INCARNATION_SIZE]; /* out, CREATE */
   /* CREATE with the settings that the stream has already is HB_OK; with others HB_EXISTS naming
    * the first field that differs. HB_LIMIT: streams_max. HB_UNIMPLEMENTED: PER_KEY. */
-  struct hb_err error; /* out; code HB_OK on success */
-  void (*done)(struct hb_job *job);
+  struct hb_err error;              /* out; code HB_OK on success */
+  void (*done)(struct hb_job *job); /* on the threads of hb_append's `answered` */
   void *context;
 };
 void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job);
@@ -87,7 +87,8 @@ struct hb_append {
   struct hb_batch batch;          /* first: the engine converts between the two */
   struct hb_stream *target;       /* reference held until answered */
   struct hb_stream_status status; /* out: numbers of the answer, as of the last fsynced commit */
-  void (*answered)(struct hb_append *append); /* sequencer's thread */
+  /* The sequencer's thread; the caller's own, within try_append, once the engine stops. */
+  void (*answered)(struct hb_append *append);
 };
 /* False: no room now (append is unchanged, the caller's); be told by hb_engine_on_room. The batch
  * was checked by the caller: scanned, within the stream's event_bytes_max. batch.stream and
@@ -96,10 +97,12 @@ bool hb_engine_try_append(struct hb_engine *engine, struct hb_append *append);
 
 struct hb_room {
   struct hb_node node;
-  void (*room)(struct hb_room *waiter); /* sequencer's thread; called once per hb_engine_on_room */
+  /* Called once per hb_engine_on_room, on the threads of `answered`. */
+  void (*room)(struct hb_room *waiter);
   void *context;
 };
-/* Call back as soon as there is room again (at once where there is some now). */
+/* Call back as soon as there is room again (at once where there is some now). Room for all is not
+ * room for each: try_append may still say no. */
 void hb_engine_on_room(struct hb_engine *engine, struct hb_room *waiter);
 
 /* Id of who sent, for receipts: stable for one text, interned in the store; 0 ('other') beyond

@@ -9,9 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/mailbox.h"
 
 struct hb_engine;
+struct hb_need;
+struct hb_stream;
 
 enum hb_work { HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_READ, HB_WORK_DELETION, HB_WORK_KINDS };
 
@@ -42,5 +45,9 @@ void hb_fetch_run(struct hb_engine *engine, struct hb_node *node);
 void hb_need_run(struct hb_engine *engine, struct hb_node *node);
 void hb_read_run(struct hb_engine *engine, struct hb_node *node);
 void hb_deletion_run(struct hb_engine *engine, struct hb_node *node);
+
+/* What hb_need_run does before it answers: a verdict for each item. */
+HB_MUST_CHECK enum hb_code hb_need_compare(struct hb_engine *engine, struct hb_need *need,
+                                           struct hb_stream *stream, struct hb_err *err);
 
 #endif

@@ -3,15 +3,19 @@
 #include "server/engine/cursor_internal.h"
 #include "server/engine/read_internal.h"
 
-/* Up to `end`; the blocks so far stay the read's when a later one fails, and are dropped then. */
+/* Up to `end`. What is before a hole is given; the next read, which starts there, tells it. */
 static enum hb_code gather(struct hb_read *read, struct hb_cursor *cursor, int64_t end,
                            struct hb_err *err) {
   size_t bytes = 0;
   while (read->blocks_count < HB_READ_BLOCKS_MAX && bytes < read->bytes_max) {
     bool more;
-    enum hb_code code = hb_cursor_next(cursor, end, &more, err);
-    if (code != HB_OK) return code;
-    if (!more) break;
+    struct hb_err own = {0};
+    enum hb_code code = hb_cursor_next(cursor, end, &more, &own);
+    if (code != HB_OK && read->blocks_count == 0) {
+      *err = own;
+      return code;
+    }
+    if (code != HB_OK || !more) break;
     if (read->blocks_count > 0 && cursor->bytes->size > read->bytes_max - bytes) break;
     read->blocks[read->blocks_count++] = hb_bytes_ref(cursor->bytes);
     bytes += cursor->bytes->size;

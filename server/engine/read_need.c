@@ -106,8 +106,8 @@ static enum hb_code compare_log(struct hb_need *need, struct hb_need_item *item,
   return code;
 }
 
-static enum hb_code answer(struct hb_engine *engine, struct hb_need *need, struct hb_stream *stream,
-                           struct hb_err *err) {
+enum hb_code hb_need_compare(struct hb_engine *engine, struct hb_need *need,
+                             struct hb_stream *stream, struct hb_err *err) {
   for (size_t i = 0; i < need->count; i++) need->items[i].verdict = HB_VERDICT_NONE;
   enum hb_code code = compare_bundles(engine, need, err);
   struct hb_cursor cursor;
@@ -124,7 +124,7 @@ void hb_need_run(struct hb_engine *engine, struct hb_node *node) {
   struct hb_need *need = (struct hb_need *)node;
   struct hb_stream *stream = ((struct hb_append *)need->batch)->target;
   struct hb_err err = {0};
-  enum hb_code code = answer(engine, need, stream, &err);
+  enum hb_code code = hb_need_compare(engine, need, stream, &err);
   if (code != HB_OK && hb_stream_is_deleted(stream)) {
     code = hb_err_no_stream(&err, stream->name); /* its data was being dropped meanwhile */
   } else if (code != HB_OK) {

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/text.h"
 
@@ -157,8 +158,7 @@ enum hb_code hb_append_batch_make(struct hb_call *call, struct hb_append_target 
 /* ---- to the engine and back */
 
 static void deliver(struct hb_post *post) {
-  struct hb_append_batch *batch =
-      (struct hb_append_batch *)((char *)post - offsetof(struct hb_append_batch, post));
+  struct hb_append_batch *batch = HB_CONTAINER_OF(post, struct hb_append_batch, post);
   struct hb_call *call = batch->call;
   hb_uncount(&call->rpc->counters, HB_COUNTER_batches_open, 1);
   batch->is_answered = true;
@@ -182,8 +182,7 @@ static void room_came(struct hb_room *room) {
 static void try_submit(struct hb_append_batch *batch);
 
 static void retry(struct hb_post *post) {
-  struct hb_append_batch *batch =
-      (struct hb_append_batch *)((char *)post - offsetof(struct hb_append_batch, post));
+  struct hb_append_batch *batch = HB_CONTAINER_OF(post, struct hb_append_batch, post);
   if (!batch->call->over) {
     try_submit(batch);
     return;

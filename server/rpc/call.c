@@ -16,10 +16,11 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/status.h"
 
-#define CALL_OF(tag, member) ((struct hb_call *)((char *)(tag)-offsetof(struct hb_call, member)))
+#define CALL_OF(tag, member) HB_CONTAINER_OF(tag, struct hb_call, member)
 
 static void start(struct hb_call *call, const grpc_op *ops, size_t count, struct hb_tag *tag) {
   hb_call_hold(call);

@@ -16,6 +16,8 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/rpc/container.h"
+#include "server/rpc/handoff.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/listener.h"
 
@@ -54,12 +56,12 @@ static grpc_server *create_server(const struct hb_limits *limits) {
 /* ---- messages to the lanes */
 
 static void cut(struct hb_timer *timer) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)timer - offsetof(struct hb_lane, cut_timer));
+  struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, cut_timer);
   for (struct hb_call *call = lane->calls; call; call = call->next) hb_call_cut(call);
 }
 
 static void drain_lane(struct hb_post *post) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, drain_post));
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, drain_post);
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->drain) call->method->drain(call);
   }
@@ -68,7 +70,7 @@ static void drain_lane(struct hb_post *post) {
 }
 
 static void sweep_lane(struct hb_post *post) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, sweep_post));
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, sweep_post);
   lane->sweep_posted = false; /* before looking: a deletion from now on posts again */
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->sweep) call->method->sweep(call);
@@ -113,7 +115,7 @@ static enum hb_code bind_all(struct hb_rpc *rpc, const struct hb_rpc_options *op
 
 static void shutdown_came(struct hb_tag *tag, bool ok) {
   (void)ok;
-  hb_rpc_closed((struct hb_rpc *)((char *)tag - offsetof(struct hb_rpc, shutdown_tag)));
+  hb_rpc_closed(HB_CONTAINER_OF(tag, struct hb_rpc, shutdown_tag));
 }
 
 enum hb_code hb_rpc_start(const struct hb_rpc_options *options, struct hb_rpc **out,
@@ -166,7 +168,7 @@ void hb_rpc_closed(struct hb_rpc *rpc) {
 void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
   rpc->draining = true;
   rpc->cut_ms = timeout_ms / 2;
-  hb_tag_release(&rpc->shutdown_tag);
+  hb_handoff_give(&rpc->shutdown_tag);
   for (uint32_t i = 0; i < rpc->lanes_count; i++) {
     hb_pump_post(rpc->lanes[i].pump, &rpc->lanes[i].drain_post);
   }
@@ -177,7 +179,7 @@ void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
 void hb_rpc_cancel(struct hb_rpc *rpc) { grpc_server_cancel_all_calls(rpc->server); }
 
 static void stop_lane(struct hb_post *post) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, stop_post));
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, stop_post);
   hb_pump_clear_timer(lane->pump, &lane->cut_timer);
   struct hb_rpc *rpc = lane->rpc;
   pthread_mutex_lock(&rpc->mutex);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "server/engine/reads.h"
+#include "server/rpc/container.h"
 #include "server/rpc/delivery.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
@@ -67,8 +68,7 @@ static void end(struct subscription *self, const struct hb_err *err) {
 /* ---- what wakes a subscription */
 
 static void changed_arrived(struct hb_post *post) {
-  struct subscription *self =
-      (struct subscription *)((char *)post - offsetof(struct subscription, changed_post));
+  struct subscription *self = HB_CONTAINER_OF(post, struct subscription, changed_post);
   self->changed_posted = false;
   self->armed = false;
   if (self->release_when_changed) {
@@ -86,15 +86,13 @@ static void changed(struct hb_watch *watch) {
 }
 
 static void timer_fired(struct hb_timer *timer) {
-  struct subscription *self =
-      (struct subscription *)((char *)timer - offsetof(struct subscription, timer));
+  struct subscription *self = HB_CONTAINER_OF(timer, struct subscription, timer);
   self->progress_due = true;
   go(self);
 }
 
 static void yield_ended(struct hb_post *post) {
-  struct subscription *self =
-      (struct subscription *)((char *)post - offsetof(struct subscription, yield_post));
+  struct subscription *self = HB_CONTAINER_OF(post, struct subscription, yield_post);
   self->yielded = false;
   go(self);
   hb_call_release(&self->call);
@@ -177,8 +175,7 @@ static void start_position(struct subscription *self, int64_t position) {
 }
 
 static void read_arrived(struct hb_post *post) {
-  struct subscription *self =
-      (struct subscription *)((char *)post - offsetof(struct subscription, read_post));
+  struct subscription *self = HB_CONTAINER_OF(post, struct subscription, read_post);
   struct hb_read *read = &self->read;
   self->reading = false;
   if (read->error.code) {
