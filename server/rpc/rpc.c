@@ -27,6 +27,10 @@ enum { PUMPS_DEFAULT = 2 };
  * in the message. What is far larger is refused by gRPC, which ends the call at once. */
 enum { RECEIVE_BYTES_MAX = 64 << 20 };
 
+/* A peer that vanished without a word (its machine lost power) holds a call and one answer: after
+ * a minute of silence it is asked, and given up when it does not answer. */
+enum { KEEPALIVE_MS = 60000, KEEPALIVE_TIMEOUT_MS = 20000 };
+
 /* Clients may ping each 10 s; a little less, for clocks differ. */
 enum { PING_INTERVAL_MIN_MS = 9000 };
 
@@ -43,6 +47,8 @@ static grpc_server *create_server(const struct hb_limits *limits) {
       int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RECEIVE_BYTES_MAX),
       int_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MIN_MS),
       int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
+      int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
+      int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
       {.type = GRPC_ARG_POINTER,
        .key = (char *)(uintptr_t)GRPC_ARG_RESOURCE_QUOTA,
        .value.pointer = {.p = quota, .vtable = grpc_resource_quota_arg_vtable()}},
