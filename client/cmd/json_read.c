@@ -37,7 +37,7 @@ static const char *type_of(const json_t *value) {
   static const char *const names[] = {
       "an object", "an array", "a string", "an integer", "a number with a fraction",
       "true",      "false",    "null"};
-  return names[json_typeof(value)];
+  return value ? names[json_typeof(value)] : "missing";
 }
 
 /* While strings are taken, line->bytes may move: places in it are kept as offsets until the end. */
