@@ -1,0 +1,63 @@
+/* Keys of rows, so that byte order is the order that is read in: integers big-endian, signed ones
+ * with the sign bit flipped, a key of the user with its NULs escaped and a terminator after it.
+ * docs/FORMAT.md has the byte tables. Parsers return false for what is no such key. Pure. */
+#ifndef HB_STORAGE_KEY_INTERNAL_H
+#define HB_STORAGE_KEY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/types.h"
+
+/* A key of bounded size. */
+struct hb_key {
+  uint8_t data[32];
+  size_t size;
+};
+struct hb_slice hb_key_view(const struct hb_key *key);
+
+/* Kinds of rows in `streams`. Those of processors ('p' and more) are kept but not read here. */
+enum hb_stream_kind {
+  HB_KIND_CONFIG = 'c',
+  HB_KIND_DELETING = 'd',
+  HB_KIND_FRONTIER = 'f',
+  HB_KIND_INDEXED_TO = 'i',
+  HB_KIND_PROCESSOR = 'p'
+};
+
+/* What every row of a stream starts with, and the first key after them all. */
+struct hb_key hb_key_stream(uint64_t stream);
+struct hb_key hb_key_stream_end(uint64_t stream);
+bool hb_key_parse_stream(struct hb_slice key, uint64_t *out_stream);
+
+struct hb_key hb_key_streams_row(uint64_t stream, enum hb_stream_kind kind);
+struct hb_key hb_key_position(uint64_t stream, int64_t position); /* log, gaps */
+struct hb_key hb_key_bundle(struct hb_bundle_id id);
+struct hb_key hb_key_unprocessed(uint64_t stream, enum hb_outcome outcome, int64_t sequence,
+                                 uint64_t content_hash);
+struct hb_key hb_key_peer(uint32_t peer);
+bool hb_key_parse_position(struct hb_slice key, uint64_t *out_stream, int64_t *out_position);
+bool hb_key_parse_bundle(struct hb_slice key, struct hb_bundle_id *out);
+bool hb_key_parse_unprocessed(struct hb_slice key, uint64_t *out_stream,
+                              enum hb_outcome *out_outcome, int64_t *out_sequence,
+                              uint64_t *out_content_hash);
+bool hb_key_parse_peer(struct hb_slice key, uint32_t *out_peer);
+
+/* lists: appended to `out`. A prefix is what every row has whose key starts with `prefix`. */
+void hb_key_list_prefix(struct hb_buf *out, uint64_t stream, struct hb_slice prefix);
+void hb_key_list(struct hb_buf *out, uint64_t stream, struct hb_slice key, int64_t position);
+/* Above every row of `key`, below every row of the next key. */
+void hb_key_list_after(struct hb_buf *out, uint64_t stream, struct hb_slice key);
+/* The user's key is put into `key`, which is cleared first. */
+bool hb_key_parse_list(struct hb_slice row, uint64_t *out_stream, struct hb_buf *key,
+                       int64_t *out_position);
+/* The shortest bytes above everything that starts with `prefix`; false: there are none. */
+bool hb_key_after_prefix(struct hb_slice prefix, struct hb_buf *out);
+
+/* For messages: the first bytes as hex. Returns `text`. */
+enum { HB_KEY_TEXT_SIZE = 72 };
+const char *hb_key_text(struct hb_slice key, char text[HB_KEY_TEXT_SIZE]);
+
+#endif

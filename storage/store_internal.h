@@ -1,0 +1,48 @@
+/* What the rooms of the store share. */
+#ifndef HB_STORAGE_STORE_INTERNAL_H
+#define HB_STORAGE_STORE_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "storage/engine_internal.h"
+#include "storage/store.h"
+
+struct hb_store {
+  struct hb_store_info info; /* immutable after open */
+  char *path;                /* owned */
+  int lock;
+  struct hb_rocks *engine; /* owned */
+
+  /* sequencer only */
+  uint64_t written; /* number of the last commit that was applied */
+  uint64_t synced;  /* of the last one that is known to be durable */
+
+  atomic_bool ingesting; /* hb_index_ingest runs */
+};
+
+/* Names of rows in `meta`. */
+#define HB_META_STORE_ID "store_id"
+#define HB_META_INCARNATION "incarnation"
+#define HB_META_RUN "run"
+#define HB_META_SERVED "served_ms"
+#define HB_META_NEXT_STREAM "next_stream"
+
+/* Put "<family> row <key as hex>: " before a message. Returns `code`. */
+enum hb_code hb_store_wrap_row(enum hb_code code, enum hb_family family, struct hb_slice key,
+                               struct hb_err *err);
+/* HB_CORRUPT: a row whose key is none of its family's. */
+enum hb_code hb_store_bad_key(enum hb_family family, struct hb_slice key, struct hb_err *err);
+/* An iterator over the rows of one stream. */
+struct hb_rocks_iter *hb_store_iter(struct hb_store *store, enum hb_family family,
+                                     uint64_t stream);
+
+/* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions. */
+HB_MUST_CHECK enum hb_code hb_recover_orphans(struct hb_store *store, struct hb_batch_writer *batch,
+                                              struct hb_err *err);
+/* The highest commit number in frontier records and names of bundles; 0: none. */
+HB_MUST_CHECK enum hb_code hb_recover_last_commit(struct hb_store *store, uint64_t *out,
+                                                  struct hb_err *err);
+
+#endif
