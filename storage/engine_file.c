@@ -11,12 +11,11 @@ struct hb_rocks_file {
   rocksdb_envoptions_t *env;
 };
 
-enum hb_code hb_rocks_file_create(struct hb_rocks *engine, enum hb_family family,
-                                   const char *path, struct hb_rocks_file **out,
-                                   struct hb_err *err) {
+enum hb_code hb_rocks_file_create(struct hb_rocks *engine, enum hb_family family, const char *path,
+                                  struct hb_rocks_file **out, struct hb_err *err) {
   struct hb_rocks_file *file = hb_calloc(1, sizeof *file);
   file->env = rocksdb_envoptions_create();
-  file->writer = rocksdb_sstfilewriter_create(file->env, engine->options.families[family]);
+  file->writer = rocksdb_sstfilewriter_create(file->env, engine->setup.families[family]);
   char *text = NULL;
   rocksdb_sstfilewriter_open(file->writer, path, &text);
   enum hb_code code = hb_rocks_take_error(text, path, err);
@@ -29,7 +28,7 @@ enum hb_code hb_rocks_file_create(struct hb_rocks *engine, enum hb_family family
 }
 
 enum hb_code hb_rocks_file_add(struct hb_rocks_file *file, struct hb_slice key,
-                                struct hb_slice value, struct hb_err *err) {
+                               struct hb_slice value, struct hb_err *err) {
   char *text = NULL;
   rocksdb_sstfilewriter_put(file->writer, (const char *)key.data, key.size,
                             (const char *)value.data, value.size, &text);
@@ -60,7 +59,7 @@ static rocksdb_ingestexternalfileoptions_t *ingest_options(void) {
 }
 
 enum hb_code hb_rocks_ingest(struct hb_rocks *engine, enum hb_family family, const char *path,
-                              struct hb_err *err) {
+                             struct hb_err *err) {
   if (hb_rocks_number(engine, family, "rocksdb.num-entries-active-mem-table")) {
     enum hb_code code = hb_rocks_flush(engine, family, err);
     if (code) return code;

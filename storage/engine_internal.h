@@ -49,7 +49,7 @@ struct hb_rocks_options {
 /* What was recovered is durable on return: RocksDB replays its log into memtables, writes those as
  * files, syncs them and only then forgets the log (avoid_flush_during_recovery is off). */
 HB_MUST_CHECK enum hb_code hb_rocks_open(const struct hb_rocks_options *options,
-                                          struct hb_rocks **out, struct hb_err *err);
+                                         struct hb_rocks **out, struct hb_err *err);
 /* NULL is allowed. */
 void hb_rocks_close(struct hb_rocks *engine);
 
@@ -64,33 +64,33 @@ void hb_rocks_batch_destroy(struct hb_batch_writer *batch);
 void hb_rocks_batch_clear(struct hb_batch_writer *batch);
 size_t hb_rocks_batch_count(const struct hb_batch_writer *batch);
 void hb_rocks_put(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
-                   struct hb_slice value);
+                  struct hb_slice value);
 void hb_rocks_delete(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key);
 /* For a key that was put exactly once, and is never put again: it and its put go together. */
 void hb_rocks_delete_once(struct hb_batch_writer *batch, enum hb_family family,
-                           struct hb_slice key);
+                          struct hb_slice key);
 void hb_rocks_delete_range(struct hb_batch_writer *batch, enum hb_family family,
-                            struct hb_slice start, struct hb_slice end);
+                           struct hb_slice start, struct hb_slice end);
 void hb_rocks_merge(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
-                     struct hb_slice operand);
+                    struct hb_slice operand);
 /* Only in RocksDB's log, for who reads that. */
 void hb_rocks_log_data(struct hb_batch_writer *batch, struct hb_slice data);
 HB_MUST_CHECK enum hb_code hb_rocks_write(struct hb_rocks *engine, struct hb_batch_writer *batch,
-                                           bool sync, struct hb_err *err);
+                                          bool sync, struct hb_err *err);
 HB_MUST_CHECK enum hb_code hb_rocks_sync(struct hb_rocks *engine, struct hb_err *err);
 
 /* ---- reading, any thread */
 
 /* *out NULL: no such row. One reference, the caller's. */
 HB_MUST_CHECK enum hb_code hb_rocks_get(struct hb_rocks *engine, enum hb_family family,
-                                         struct hb_slice key, struct hb_bytes **out,
-                                         struct hb_err *err);
+                                        struct hb_slice key, struct hb_bytes **out,
+                                        struct hb_err *err);
 
 /* Rows with start <= key < end as of the iterator's creation. Values read through it are not put
  * into the cache: whoever iterates passes by once. */
 struct hb_rocks_iter;
 struct hb_rocks_iter *hb_rocks_iter_create(struct hb_rocks *engine, enum hb_family family,
-                                             struct hb_slice start, struct hb_slice end);
+                                           struct hb_slice start, struct hb_slice end);
 void hb_rocks_iter_destroy(struct hb_rocks_iter *iter); /* NULL is allowed */
 void hb_rocks_iter_first(struct hb_rocks_iter *iter);
 void hb_rocks_iter_last(struct hb_rocks_iter *iter);
@@ -100,7 +100,7 @@ void hb_rocks_iter_next(struct hb_rocks_iter *iter);
 /* False: past the end, or an error, which hb_rocks_iter_error tells (HB_OK where there is none).*/
 bool hb_rocks_iter_valid(const struct hb_rocks_iter *iter);
 HB_MUST_CHECK enum hb_code hb_rocks_iter_error(const struct hb_rocks_iter *iter,
-                                                struct hb_err *err);
+                                               struct hb_err *err);
 /* Valid until the iterator moves. */
 struct hb_slice hb_rocks_iter_key(const struct hb_rocks_iter *iter);
 struct hb_slice hb_rocks_iter_value(const struct hb_rocks_iter *iter);
@@ -109,27 +109,30 @@ struct hb_slice hb_rocks_iter_value(const struct hb_rocks_iter *iter);
 
 struct hb_rocks_file;
 HB_MUST_CHECK enum hb_code hb_rocks_file_create(struct hb_rocks *engine, enum hb_family family,
-                                                 const char *path, struct hb_rocks_file **out,
-                                                 struct hb_err *err);
+                                                const char *path, struct hb_rocks_file **out,
+                                                struct hb_err *err);
 /* Keys strictly ascending. */
 HB_MUST_CHECK enum hb_code hb_rocks_file_add(struct hb_rocks_file *file, struct hb_slice key,
-                                              struct hb_slice value, struct hb_err *err);
+                                             struct hb_slice value, struct hb_err *err);
 /* Synced on return. */
 HB_MUST_CHECK enum hb_code hb_rocks_file_finish(struct hb_rocks_file *file, struct hb_err *err);
 void hb_rocks_file_destroy(struct hb_rocks_file *file); /* NULL is allowed */
 /* Takes the finished file at `path`; it is gone from there, and durable, on return. */
 HB_MUST_CHECK enum hb_code hb_rocks_ingest(struct hb_rocks *engine, enum hb_family family,
-                                            const char *path, struct hb_err *err);
+                                           const char *path, struct hb_err *err);
 
 /* ---- giving space back, any thread */
 
 /* Files that lie in [start, end) as a whole. */
 HB_MUST_CHECK enum hb_code hb_rocks_drop_files(struct hb_rocks *engine, enum hb_family family,
-                                                struct hb_slice start, struct hb_slice end,
-                                                struct hb_err *err);
+                                               struct hb_slice start, struct hb_slice end,
+                                               struct hb_err *err);
 HB_MUST_CHECK enum hb_code hb_rocks_flush(struct hb_rocks *engine, enum hb_family family,
-                                           struct hb_err *err);
+                                          struct hb_err *err);
 void hb_rocks_compact(struct hb_rocks *engine, enum hb_family family, struct hb_slice start,
+                      struct hb_slice end);
+/* Bytes of files between two keys, about. */
+uint64_t hb_rocks_size(struct hb_rocks *engine, enum hb_family family, struct hb_slice start,
                        struct hb_slice end);
 /* A number that RocksDB tells of a family by name ("rocksdb.total-sst-files-size"); 0 if unknown.
  */

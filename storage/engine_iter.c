@@ -12,7 +12,7 @@ struct hb_rocks_iter {
 };
 
 struct hb_rocks_iter *hb_rocks_iter_create(struct hb_rocks *engine, enum hb_family family,
-                                             struct hb_slice start, struct hb_slice end) {
+                                           struct hb_slice start, struct hb_slice end) {
   struct hb_rocks_iter *iter = hb_calloc(1, sizeof *iter);
   hb_buf_append(&iter->start, start.data, start.size);
   hb_buf_append(&iter->end, end.data, end.size);

@@ -63,7 +63,7 @@ static void set_blocks(rocksdb_options_t *options) {
   rocksdb_options_set_level0_stop_writes_trigger(options, 60);
 }
 
-static rocksdb_options_t *family_options(const struct hb_rocks_options *all, int family) {
+static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int family) {
   const struct family_options *row = &FAMILIES[family];
   rocksdb_options_t *options = rocksdb_options_create_copy(all->db);
   rocksdb_options_set_write_buffer_size(options, row->write_buffer);
@@ -118,9 +118,9 @@ static void set_wal(rocksdb_options_t *db, const struct hb_rocks_options *from) 
   rocksdb_options_set_wal_recovery_mode(db, rocksdb_point_in_time_recovery);
 }
 
-enum hb_code hb_rocks_options_init(struct hb_rocks_options *options,
-                                   const struct hb_rocks_options *from, struct hb_err *err) {
-  *options = (struct hb_rocks_options){.cache = rocksdb_cache_create_lru(from->block_cache_max)};
+enum hb_code hb_rocks_setup_init(struct hb_rocks_setup *setup, const struct hb_rocks_options *from,
+                                 struct hb_err *err) {
+  *setup = (struct hb_rocks_setup){.cache = rocksdb_cache_create_lru(from->block_cache_max)};
   rocksdb_options_t *db = rocksdb_options_create();
   char *text = NULL;
   rocksdb_options_t *parsed = rocksdb_options_create();
@@ -136,18 +136,18 @@ enum hb_code hb_rocks_options_init(struct hb_rocks_options *options,
   set_threads(db);
   set_files(db);
   set_wal(db, from);
-  options->db = db;
-  for (int i = 0; i < HB_ROCKS_FAMILIES; i++) options->families[i] = family_options(options, i);
+  setup->db = db;
+  for (int i = 0; i < HB_ROCKS_FAMILIES; i++) setup->families[i] = family_options(setup, i);
   enum hb_code code = hb_rocks_take_error(text, "rocksdb options", err);
-  if (code) hb_rocks_options_done(options);
+  if (code) hb_rocks_setup_done(setup);
   return code;
 }
 
-void hb_rocks_options_done(struct hb_rocks_options *options) {
+void hb_rocks_setup_done(struct hb_rocks_setup *setup) {
   for (int i = 0; i < HB_ROCKS_FAMILIES; i++) {
-    if (options->families[i]) rocksdb_options_destroy(options->families[i]);
+    if (setup->families[i]) rocksdb_options_destroy(setup->families[i]);
   }
-  if (options->db) rocksdb_options_destroy(options->db);
-  if (options->cache) rocksdb_cache_destroy(options->cache);
-  *options = (struct hb_rocks_options){0};
+  if (setup->db) rocksdb_options_destroy(setup->db);
+  if (setup->cache) rocksdb_cache_destroy(setup->cache);
+  *setup = (struct hb_rocks_setup){0};
 }

@@ -32,14 +32,14 @@ static void destroy_engine(struct hb_rocks *engine) {
   if (engine->write) rocksdb_writeoptions_destroy(engine->write);
   if (engine->write_sync) rocksdb_writeoptions_destroy(engine->write_sync);
   if (engine->read) rocksdb_readoptions_destroy(engine->read);
-  hb_rocks_options_done(&engine->options);
+  hb_rocks_setup_done(&engine->setup);
   free(engine);
 }
 
 enum hb_code hb_rocks_open(const struct hb_rocks_options *options, struct hb_rocks **out,
-                            struct hb_err *err) {
+                           struct hb_err *err) {
   struct hb_rocks *engine = hb_calloc(1, sizeof *engine);
-  enum hb_code code = hb_rocks_options_init(&engine->options, options, err);
+  enum hb_code code = hb_rocks_setup_init(&engine->setup, options, err);
   if (code) {
     free(engine);
     return code;
@@ -50,8 +50,8 @@ enum hb_code hb_rocks_open(const struct hb_rocks_options *options, struct hb_roc
   names[HB_FAMILY_COUNT] = "default";
   char *text = NULL;
   engine->db = rocksdb_open_column_families(
-      engine->options.db, options->path, HB_ROCKS_FAMILIES, names,
-      (const rocksdb_options_t *const *)engine->options.families, engine->families, &text);
+      engine->setup.db, options->path, HB_ROCKS_FAMILIES, names,
+      (const rocksdb_options_t *const *)engine->setup.families, engine->families, &text);
   code = hb_rocks_take_error(text, options->path, err);
   if (code) {
     destroy_engine(engine);
@@ -90,9 +90,7 @@ void hb_rocks_batch_destroy(struct hb_batch_writer *batch) {
   free(batch);
 }
 
-void hb_rocks_batch_clear(struct hb_batch_writer *batch) {
-  rocksdb_writebatch_clear(batch->batch);
-}
+void hb_rocks_batch_clear(struct hb_batch_writer *batch) { rocksdb_writebatch_clear(batch->batch); }
 
 size_t hb_rocks_batch_count(const struct hb_batch_writer *batch) {
   return (size_t)rocksdb_writebatch_count(batch->batch);
@@ -101,7 +99,7 @@ size_t hb_rocks_batch_count(const struct hb_batch_writer *batch) {
 static const char *chars(struct hb_slice slice) { return (const char *)slice.data; }
 
 void hb_rocks_put(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
-                   struct hb_slice value) {
+                  struct hb_slice value) {
   rocksdb_writebatch_put_cf(batch->batch, batch->engine->families[family], chars(key), key.size,
                             chars(value), value.size);
 }
@@ -111,19 +109,19 @@ void hb_rocks_delete(struct hb_batch_writer *batch, enum hb_family family, struc
 }
 
 void hb_rocks_delete_once(struct hb_batch_writer *batch, enum hb_family family,
-                           struct hb_slice key) {
+                          struct hb_slice key) {
   rocksdb_writebatch_singledelete_cf(batch->batch, batch->engine->families[family], chars(key),
                                      key.size);
 }
 
 void hb_rocks_delete_range(struct hb_batch_writer *batch, enum hb_family family,
-                            struct hb_slice start, struct hb_slice end) {
+                           struct hb_slice start, struct hb_slice end) {
   rocksdb_writebatch_delete_range_cf(batch->batch, batch->engine->families[family], chars(start),
                                      start.size, chars(end), end.size);
 }
 
 void hb_rocks_merge(struct hb_batch_writer *batch, enum hb_family family, struct hb_slice key,
-                     struct hb_slice operand) {
+                    struct hb_slice operand) {
   rocksdb_writebatch_merge_cf(batch->batch, batch->engine->families[family], chars(key), key.size,
                               chars(operand), operand.size);
 }
@@ -133,7 +131,7 @@ void hb_rocks_log_data(struct hb_batch_writer *batch, struct hb_slice data) {
 }
 
 enum hb_code hb_rocks_write(struct hb_rocks *engine, struct hb_batch_writer *batch, bool sync,
-                             struct hb_err *err) {
+                            struct hb_err *err) {
   HB_ASSERT(batch->engine == engine);
   char *text = NULL;
   rocksdb_write(engine->db, sync ? engine->write_sync : engine->write, batch->batch, &text);
@@ -149,7 +147,7 @@ enum hb_code hb_rocks_sync(struct hb_rocks *engine, struct hb_err *err) {
 /* ---- single reads, numbers */
 
 enum hb_code hb_rocks_get(struct hb_rocks *engine, enum hb_family family, struct hb_slice key,
-                           struct hb_bytes **out, struct hb_err *err) {
+                          struct hb_bytes **out, struct hb_err *err) {
   char *text = NULL;
   rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(
       engine->db, engine->read, engine->families[family], chars(key), key.size, &text);
@@ -172,10 +170,21 @@ uint64_t hb_rocks_number(struct hb_rocks *engine, enum hb_family family, const c
   return value;
 }
 
+uint64_t hb_rocks_size(struct hb_rocks *engine, enum hb_family family, struct hb_slice start,
+                       struct hb_slice end) {
+  const char *starts[] = {chars(start)};
+  const char *ends[] = {chars(end)};
+  uint64_t size = 0;
+  char *text = NULL;
+  rocksdb_approximate_sizes_cf(engine->db, engine->families[family], 1, starts, &start.size, ends,
+                               &end.size, &size, &text);
+  return hb_rocks_take_error(text, "size", NULL) ? 0 : size;
+}
+
 /* ---- giving space back */
 
 enum hb_code hb_rocks_drop_files(struct hb_rocks *engine, enum hb_family family,
-                                  struct hb_slice start, struct hb_slice end, struct hb_err *err) {
+                                 struct hb_slice start, struct hb_slice end, struct hb_err *err) {
   char *text = NULL;
   rocksdb_delete_file_in_range_cf(engine->db, engine->families[family], chars(start), start.size,
                                   chars(end), end.size, &text);
@@ -192,7 +201,7 @@ enum hb_code hb_rocks_flush(struct hb_rocks *engine, enum hb_family family, stru
 }
 
 void hb_rocks_compact(struct hb_rocks *engine, enum hb_family family, struct hb_slice start,
-                       struct hb_slice end) {
+                      struct hb_slice end) {
   rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
   rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
   rocksdb_compact_range_cf_opt(engine->db, engine->families[family], options, chars(start),

@@ -9,22 +9,22 @@
 enum { HB_ROCKS_FAMILIES = HB_FAMILY_COUNT + 1 }; /* RocksDB's own `default` is the last */
 
 /* All options of an open database; they have to outlive it. */
-struct hb_rocks_options {
+struct hb_rocks_setup {
   rocksdb_options_t *db;
   rocksdb_options_t *families[HB_ROCKS_FAMILIES];
   rocksdb_cache_t *cache;
 };
-HB_MUST_CHECK enum hb_code hb_rocks_options_init(struct hb_rocks_options *options,
-                                                 const struct hb_rocks_options *from,
-                                                 struct hb_err *err);
-void hb_rocks_options_done(struct hb_rocks_options *options);
+HB_MUST_CHECK enum hb_code hb_rocks_setup_init(struct hb_rocks_setup *setup,
+                                               const struct hb_rocks_options *from,
+                                               struct hb_err *err);
+void hb_rocks_setup_done(struct hb_rocks_setup *setup);
 /* Rows of `unprocessed` (record_internal.h has the rule). Owned by the options it is given to. */
 rocksdb_mergeoperator_t *hb_rocks_merge_create(void);
 
 struct hb_rocks {
   rocksdb_t *db;
   rocksdb_column_family_handle_t *families[HB_ROCKS_FAMILIES];
-  struct hb_rocks_options options;
+  struct hb_rocks_setup setup;
   rocksdb_writeoptions_t *write;
   rocksdb_writeoptions_t *write_sync;
   rocksdb_readoptions_t *read;

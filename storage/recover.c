@@ -8,26 +8,6 @@
 #include "storage/record_internal.h"
 #include "storage/store_internal.h"
 
-enum hb_code hb_store_wrap_row(enum hb_code code, enum hb_family family, struct hb_slice key,
-                               struct hb_err *err) {
-  char text[HB_KEY_TEXT_SIZE];
-  if (code) hb_err_wrap(err, "%s row %s", hb_family_name(family), hb_key_text(key, text));
-  return code;
-}
-
-enum hb_code hb_store_bad_key(enum hb_family family, struct hb_slice key, struct hb_err *err) {
-  char text[HB_KEY_TEXT_SIZE];
-  return hb_err_set(err, HB_CORRUPT, NULL, "%s row %s: not a key of this family",
-                    hb_family_name(family), hb_key_text(key, text));
-}
-
-struct hb_rocks_iter *hb_store_iter(struct hb_store *store, enum hb_family family,
-                                     uint64_t stream) {
-  struct hb_key start = hb_key_stream(stream);
-  struct hb_key end = hb_key_stream_end(stream);
-  return hb_rocks_iter_create(store->engine, family, hb_key_view(&start), hb_key_view(&end));
-}
-
 /* Calls visit with each stream that has rows in a family, ascending. */
 typedef enum hb_code each_stream(void *context, uint64_t stream, struct hb_err *err);
 
@@ -41,7 +21,7 @@ static enum hb_code for_each_stream(struct hb_store *store, enum hb_family famil
     uint64_t stream;
     struct hb_slice key = hb_rocks_iter_key(iter);
     if (!hb_key_parse_stream(key, &stream)) {
-      code = hb_store_bad_key(family, key, err);
+      code = hb_store_wrap_row(hb_store_bad_key(err), family, key, err);
       break;
     }
     code = visit(context, stream, err);
@@ -135,7 +115,7 @@ static enum hb_code note_bundle(void *context, uint64_t stream, struct hb_err *e
     struct hb_bundle_id id;
     struct hb_slice key = hb_rocks_iter_key(iter);
     if (!hb_key_parse_bundle(key, &id)) {
-      code = hb_store_bad_key(HB_FAMILY_HELD, key, err);
+      code = hb_store_wrap_row(hb_store_bad_key(err), HB_FAMILY_HELD, key, err);
     } else if (id.commit > highest->commit) {
       highest->commit = id.commit;
     }

@@ -253,10 +253,8 @@ static enum hb_code open_locked(struct hb_store *store, const struct hb_store_op
   enum hb_folder_state state;
   enum hb_code code = hb_folder_look(store->path, &state, err);
   if (code) return code;
-  if (state == HB_FOLDER_UNFINISHED) code = clear_unfinished(store, err);
-  if (code) return code;
-  code =
-      state == HB_FOLDER_STORE ? open_existing(store, options, err) : create(store, options, err);
+  code = state == HB_FOLDER_STORE ? open_existing(store, options, err)
+                                  : create(store, options, state == HB_FOLDER_UNFINISHED, err);
   struct hb_run_record run = {0};
   if (!code) code = read_meta(store, &run, err);
   if (!code) code = prepare_index_folder(store, err);

@@ -16,8 +16,9 @@ struct hb_store {
   struct hb_rocks *engine; /* owned */
 
   /* sequencer only */
-  uint64_t written; /* number of the last commit that was applied */
-  uint64_t synced;  /* of the last one that is known to be durable */
+  uint64_t written;      /* number of the last commit that was applied */
+  uint64_t synced;       /* of the last one that is known to be durable */
+  struct hb_err failure; /* code != HB_OK: the first write or sync that failed (I6) */
 
   atomic_bool ingesting; /* hb_index_ingest runs */
 };
@@ -32,11 +33,17 @@ struct hb_store {
 /* Put "<family> row <key as hex>: " before a message. Returns `code`. */
 enum hb_code hb_store_wrap_row(enum hb_code code, enum hb_family family, struct hb_slice key,
                                struct hb_err *err);
-/* HB_CORRUPT: a row whose key is none of its family's. */
-enum hb_code hb_store_bad_key(enum hb_family family, struct hb_slice key, struct hb_err *err);
+/* HB_CORRUPT: a row whose key is none of its family's. Wrap it with the row. */
+enum hb_code hb_store_bad_key(struct hb_err *err);
 /* An iterator over the rows of one stream. */
-struct hb_rocks_iter *hb_store_iter(struct hb_store *store, enum hb_family family,
-                                     uint64_t stream);
+struct hb_rocks_iter *hb_store_iter(struct hb_store *store, enum hb_family family, uint64_t stream);
+/* Calls visit with each row from where the iterator stands, until it fails, sets *stop, or there
+ * are no more. A failure names family and key. The iterator is destroyed. */
+typedef enum hb_code hb_row_visit(void *context, struct hb_slice key, struct hb_slice value,
+                                  bool *stop, struct hb_err *err);
+HB_MUST_CHECK enum hb_code hb_store_each_row(struct hb_rocks_iter *owned_iter,
+                                             enum hb_family family, hb_row_visit *visit,
+                                             void *context, struct hb_err *err);
 
 /* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions. */
 HB_MUST_CHECK enum hb_code hb_recover_orphans(struct hb_store *store, struct hb_batch_writer *batch,

@@ -1,0 +1,198 @@
+/* Reading the log. Decides where a position lies: in the last block that starts at or below it, if
+ * that reaches so far. Whatever is handed out was checked as a whole first. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/frame/block.h"
+#include "base/frame/scan.h"
+#include "storage/key_internal.h"
+#include "storage/read.h"
+#include "storage/store_internal.h"
+
+struct hb_log_reader {
+  struct hb_rocks_iter *iter; /* at the block that next returns */
+  uint64_t stream;
+};
+
+static enum hb_code wrap_block(enum hb_code code, uint64_t stream, int64_t position,
+                               struct hb_err *err) {
+  if (code) hb_err_wrap(err, "log of stream %" PRIu64 " at position %" PRId64, stream, position);
+  return code;
+}
+
+/* `bytes` are the value at the iterator, or a copy of it. */
+static enum hb_code decode(const struct hb_rocks_iter *iter, struct hb_slice bytes,
+                           struct hb_block *out, struct hb_err *err) {
+  struct hb_slice key = hb_rocks_iter_key(iter);
+  uint64_t stream;
+  int64_t from;
+  if (!hb_key_parse_position(key, &stream, &from)) {
+    return hb_store_wrap_row(hb_store_bad_key(err), HB_FAMILY_LOG, key, err);
+  }
+  struct hb_block block;
+  enum hb_code code = hb_block_decode(bytes, &block, err);
+  if (!code && block.from != from) {
+    code = hb_err_set(err, HB_CORRUPT, NULL, "the block there starts at %" PRId64, block.from);
+  }
+  if (code) return wrap_block(code, stream, from, err);
+  *out = block;
+  return HB_OK;
+}
+
+/* To the block that contains `position`, else to the first one above it. */
+static enum hb_code seek(struct hb_rocks_iter *iter, uint64_t stream, int64_t position,
+                         struct hb_err *err) {
+  struct hb_key key = hb_key_position(stream, position);
+  hb_rocks_iter_seek_back(iter, hb_key_view(&key));
+  if (!hb_rocks_iter_valid(iter)) {
+    enum hb_code code = hb_rocks_iter_error(iter, err);
+    if (!code) hb_rocks_iter_first(iter);
+    return code;
+  }
+  struct hb_block block;
+  enum hb_code code = decode(iter, hb_rocks_iter_value(iter), &block, err);
+  if (!code && block.to <= position) hb_rocks_iter_next(iter);
+  return code;
+}
+
+enum hb_code hb_log_reader_open(struct hb_store *store, uint64_t stream, int64_t position,
+                                struct hb_log_reader **out, struct hb_err *err) {
+  struct hb_rocks_iter *iter = hb_store_iter(store, HB_FAMILY_LOG, stream);
+  enum hb_code code = seek(iter, stream, position, err);
+  if (code) {
+    hb_rocks_iter_destroy(iter);
+    return code;
+  }
+  struct hb_log_reader *reader = hb_calloc(1, sizeof *reader);
+  reader->iter = iter;
+  reader->stream = stream;
+  *out = reader;
+  return HB_OK;
+}
+
+void hb_log_reader_close(struct hb_log_reader *reader) {
+  if (!reader) return;
+  hb_rocks_iter_destroy(reader->iter);
+  free(reader);
+}
+
+enum hb_code hb_log_reader_next(struct hb_log_reader *reader, struct hb_bytes **out,
+                                struct hb_err *err) {
+  if (!hb_rocks_iter_valid(reader->iter)) {
+    enum hb_code code = hb_rocks_iter_error(reader->iter, err);
+    if (!code) *out = NULL;
+    return code;
+  }
+  struct hb_bytes *bytes = hb_bytes_copy(hb_rocks_iter_value(reader->iter));
+  struct hb_block block;
+  enum hb_code code = decode(reader->iter, hb_bytes_view(bytes), &block, err);
+  if (code) {
+    hb_bytes_unref(bytes);
+    return code;
+  }
+  hb_rocks_iter_next(reader->iter);
+  *out = bytes;
+  return HB_OK;
+}
+
+enum hb_code hb_log_last(struct hb_store *store, uint64_t stream, bool *out_any,
+                         struct hb_range *out, struct hb_err *err) {
+  struct hb_rocks_iter *iter = hb_store_iter(store, HB_FAMILY_LOG, stream);
+  hb_rocks_iter_last(iter);
+  bool any = hb_rocks_iter_valid(iter);
+  struct hb_block block;
+  enum hb_code code =
+      any ? decode(iter, hb_rocks_iter_value(iter), &block, err) : hb_rocks_iter_error(iter, err);
+  if (!code) {
+    *out_any = any;
+    if (any) *out = (struct hb_range){.start = block.from, .end = block.to};
+  }
+  hb_rocks_iter_destroy(iter);
+  return code;
+}
+
+/* ---- by event time */
+
+static int64_t middle(int64_t low, int64_t high) {
+  return (int64_t)((uint64_t)low + ((uint64_t)high - (uint64_t)low) / 2);
+}
+
+/* Halve [low, high) until it holds no block whose running maximum reaches `time` but the first;
+ * *out_from is where that starts. At most 64 seeks, whatever the log's length. */
+static enum hb_code find_block(struct hb_rocks_iter *iter, uint64_t stream, struct hb_time time,
+                               struct hb_range within, bool *out_found, int64_t *out_from,
+                               struct hb_err *err) {
+  enum hb_code code = HB_OK;
+  while (!code && within.start < within.end) {
+    int64_t at = middle(within.start, within.end);
+    struct hb_key key = hb_key_position(stream, at);
+    hb_rocks_iter_seek_back(iter, hb_key_view(&key));
+    if (!hb_rocks_iter_valid(iter)) {
+      code = hb_rocks_iter_error(iter, err);
+      within.start = at + 1; /* nothing so low */
+      continue;
+    }
+    struct hb_block block;
+    code = decode(iter, hb_rocks_iter_value(iter), &block, err);
+    if (code) break;
+    if (block.to <= at) {
+      within.start = at + 1; /* truncated, or not written yet */
+    } else if (hb_time_compare(block.max_time, time) < 0) {
+      within.start = block.to;
+    } else {
+      *out_found = true;
+      *out_from = block.from;
+      within.end = block.from;
+    }
+  }
+  return code;
+}
+
+/* The first event in the block with sequence >= earliest and event time >= time; count: none. */
+static enum hb_code find_event(const struct hb_block *block, struct hb_time time, int64_t earliest,
+                               uint32_t *out, struct hb_err *err) {
+  uint32_t index = hb_block_find(block, earliest);
+  for (; index < block->count; index++) {
+    struct hb_event event;
+    enum hb_code code = hb_scan_frame(hb_block_frame(block, index), &event, err);
+    if (code) return code;
+    if (event.time.present && hb_time_compare(event.time, time) >= 0) break;
+  }
+  *out = index;
+  return HB_OK;
+}
+
+enum hb_code hb_log_find_time(struct hb_store *store, uint64_t stream, struct hb_time time,
+                              int64_t earliest, int64_t end, int64_t *out, struct hb_err *err) {
+  HB_ASSERT(time.present);
+  struct hb_rocks_iter *iter = hb_store_iter(store, HB_FAMILY_LOG, stream);
+  bool found = false;
+  int64_t from = 0;
+  enum hb_code code =
+      find_block(iter, stream, time, (struct hb_range){earliest, end}, &found, &from, err);
+  int64_t position = end;
+  if (!code && found) {
+    struct hb_key key = hb_key_position(stream, from);
+    hb_rocks_iter_seek(iter, hb_key_view(&key));
+  }
+  /* One block, but where the maximum comes from events that were truncated. */
+  while (!code && found && hb_rocks_iter_valid(iter)) {
+    struct hb_block block;
+    uint32_t index;
+    code = decode(iter, hb_rocks_iter_value(iter), &block, err);
+    if (code || block.from >= end) break;
+    code = wrap_block(find_event(&block, time, earliest, &index, err), stream, block.from, err);
+    if (code) break;
+    if (index < block.count) {
+      position = hb_block_sequence(&block, index);
+      break;
+    }
+    hb_rocks_iter_next(iter);
+  }
+  if (!code) code = hb_rocks_iter_error(iter, err);
+  hb_rocks_iter_destroy(iter);
+  if (!code) *out = position < end ? position : end;
+  return code;
+}
