@@ -379,7 +379,8 @@ void hb_log_data_put(uint8_t out[HB_LOG_DATA_SIZE], struct hb_log_data data) {
   out[2] = 'B';
   hb_put_u64_le(out + 3, data.run);
   hb_put_u64_le(out + 11, data.commit);
-  hb_put_u64_le(out + 19, data.synced);
+  hb_put_u64_le(out + 19, data.previous);
+  hb_put_u64_le(out + 27, data.synced);
 }
 
 enum hb_code hb_log_data_get(struct hb_slice value, struct hb_log_data *out, struct hb_err *err) {
@@ -389,6 +390,7 @@ enum hb_code hb_log_data_get(struct hb_slice value, struct hb_log_data *out, str
   const uint8_t *magic = take(&cursor, 2);
   struct hb_log_data data = {.run = take_u64(&cursor)};
   data.commit = take_u64(&cursor);
+  data.previous = take_u64(&cursor);
   data.synced = take_u64(&cursor);
   code = end(&cursor, "log data", value.size, err);
   if (code) return code;

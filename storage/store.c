@@ -229,9 +229,10 @@ static enum hb_code begin_run(struct hb_store *store, struct hb_run_record befor
   struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   code = hb_recover_orphans(store, batch, err);
   put_run(batch, (struct hb_run_record){.run = info->run, .commit = info->last_commit});
-  put_log_data(batch,
-               (struct hb_log_data){
-                   .run = info->run, .commit = info->last_commit, .synced = info->last_commit});
+  put_log_data(batch, (struct hb_log_data){.run = info->run,
+                                           .commit = info->last_commit,
+                                           .previous = info->last_commit,
+                                           .synced = info->last_commit});
   if (!code) code = hb_rocks_write(store->engine, batch, true, err);
   hb_rocks_batch_destroy(batch);
   store->written = info->last_commit;
