@@ -1,8 +1,8 @@
 /* Opening and closing. Decides the order in which a store comes into being and is opened:
  *
  *   create: folder, LOCK, FORMAT.new (synced), RocksDB, ids (synced), FORMAT.new -> FORMAT (synced)
- *   open:   LOCK, FORMAT, RocksDB (recovers), ids compared, orphans dropped and the run raised
- *           (one synced write)
+ *   open:   LOCK, FORMAT, WAL check, RocksDB (recovers), ids compared, orphans dropped and the run
+ *           raised (one synced write)
  *
  * A store exists from the moment when FORMAT does: whatever a crash leaves before that had nothing
  * stored in it and is made anew. With FORMAT there, a RocksDB that is not is damage. */
@@ -19,6 +19,7 @@
 #include "storage/lock_internal.h"
 #include "storage/record_internal.h"
 #include "storage/store_internal.h"
+#include "storage/wal_check_internal.h"
 
 enum { FIRST_STREAM = 1 };
 
@@ -144,6 +145,10 @@ static enum hb_code open_existing(struct hb_store *store, const struct hb_store_
                       store->path, strerror(errno));
   }
   free(current);
+  if (code) return code;
+  char *rocksdb = hb_folder_join(store->path, HB_FOLDER_ROCKSDB);
+  code = hb_wal_check(rocksdb, err);
+  free(rocksdb);
   if (code) return code;
   code = open_engine(store, options, false, err);
   if (code) hb_err_wrap(err, "data folder: can't open; restore it from a backup if it is damaged");
