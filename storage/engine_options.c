@@ -63,6 +63,18 @@ static void set_blocks(rocksdb_options_t *options) {
   rocksdb_options_set_level0_stop_writes_trigger(options, 60);
 }
 
+/* Bundles live from one commit to a later one. Their bytes lie in files of their own: compaction,
+ * which lets a bundle and its deletion meet, moves names only, and a file whose bundles are all
+ * gone is removed unread. One that is mostly empty is rewritten for the few that stay long. */
+static void set_short_lived(rocksdb_options_t *options) {
+  rocksdb_options_set_enable_blob_files(options, 1);
+  rocksdb_options_set_min_blob_size(options, 4 * KIB);
+  rocksdb_options_set_blob_file_size(options, 64 * MIB);
+  rocksdb_options_set_enable_blob_gc(options, 1);
+  rocksdb_options_set_blob_gc_age_cutoff(options, 0.25);
+  rocksdb_options_set_blob_gc_force_threshold(options, 0.8);
+}
+
 static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int family) {
   const struct family_options *row = &FAMILIES[family];
   rocksdb_options_t *options = rocksdb_options_create_copy(all->db);
@@ -82,6 +94,7 @@ static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int f
       set_entries(options);
       break;
   }
+  if (family == HB_FAMILY_HELD) set_short_lived(options);
   if (family == HB_FAMILY_UNPROCESSED) {
     rocksdb_options_set_merge_operator(options, hb_rocks_merge_create());
   }

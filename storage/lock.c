@@ -30,7 +30,8 @@ static enum hb_code refuse(int fd, const char *folder, struct hb_err *err) {
 static void write_holder(int fd) {
   char text[32];
   int size = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-  if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)size, 0) != size) (void)ftruncate(fd, 0);
+  if (ftruncate(fd, 0)) return;
+  (void)!pwrite(fd, text, (size_t)size, 0);
 }
 
 enum hb_code hb_lock_take(const char *folder, int *out_fd, struct hb_err *err) {

@@ -58,6 +58,7 @@ static void add_i64(struct hb_buf *out, int64_t value) { add_u64(out, (uint64_t)
 
 static enum hb_code begin(struct hb_slice value, const char *what, struct cursor *out,
                           struct hb_err *err) {
+  *out = (struct cursor){0};
   if (!value.size) return hb_err_set(err, HB_CORRUPT, NULL, "%s: empty", what);
   if (value.data[0] != VERSION) {
     return hb_err_set(err, HB_VERSION, NULL, "%s: version %u, this program knows %d", what,
