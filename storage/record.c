@@ -379,9 +379,10 @@ void hb_log_data_put(uint8_t out[HB_LOG_DATA_SIZE], struct hb_log_data data) {
   out[1] = 'H';
   out[2] = 'B';
   hb_put_u64_le(out + 3, data.run);
-  hb_put_u64_le(out + 11, data.commit);
-  hb_put_u64_le(out + 19, data.previous);
-  hb_put_u64_le(out + 27, data.synced);
+  hb_put_u64_le(out + 11, data.mark);
+  hb_put_u64_le(out + 19, data.commit);
+  hb_put_u64_le(out + 27, data.previous);
+  hb_put_u64_le(out + 35, data.synced);
 }
 
 enum hb_code hb_log_data_get(struct hb_slice value, struct hb_log_data *out, struct hb_err *err) {
@@ -390,6 +391,7 @@ enum hb_code hb_log_data_get(struct hb_slice value, struct hb_log_data *out, str
   if (code) return code;
   const uint8_t *magic = take(&cursor, 2);
   struct hb_log_data data = {.run = take_u64(&cursor)};
+  data.mark = take_u64(&cursor);
   data.commit = take_u64(&cursor);
   data.previous = take_u64(&cursor);
   data.synced = take_u64(&cursor);

@@ -44,8 +44,8 @@ static enum hb_code open_engine(struct hb_store *store, const struct hb_store_op
 
 /* ---- creation */
 
-static enum hb_code random_id(uint8_t id[HB_STORE_ID_SIZE], struct hb_err *err) {
-  if (getrandom(id, HB_STORE_ID_SIZE, 0) == HB_STORE_ID_SIZE) return HB_OK;
+static enum hb_code random_bytes(void *out, size_t size, struct hb_err *err) {
+  if (getrandom(out, size, 0) == (ssize_t)size) return HB_OK;
   return hb_err_set(err, HB_IO, NULL, "can't get random bytes: %s", strerror(errno));
 }
 
@@ -82,7 +82,7 @@ static void put_log_data(struct hb_batch_writer *batch, struct hb_log_data data)
 }
 
 static enum hb_code write_ids(struct hb_store *store, struct hb_err *err) {
-  enum hb_code code = random_id(store->info.incarnation, err);
+  enum hb_code code = random_bytes(store->info.incarnation, HB_STORE_ID_SIZE, err);
   if (code) return code;
   struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   put_meta_bytes(batch, HB_META_STORE_ID, store->info.store_id, HB_STORE_ID_SIZE);
@@ -118,7 +118,7 @@ static enum hb_code create(struct hb_store *store, const struct hb_store_options
   if (unfinished) code = take_up_unfinished(store, &format, &taken, err);
   if (!code && !taken) {
     format.version = HB_FORMAT_VERSION;
-    code = random_id(format.store_id, err);
+    code = random_bytes(format.store_id, HB_STORE_ID_SIZE, err);
     if (!code) code = hb_format_write_new(store->path, &format, err);
   }
   if (!code) code = open_engine(store, options, true, err);
@@ -228,6 +228,7 @@ static enum hb_code begin_run(struct hb_store *store, struct hb_run_record befor
                               struct hb_err *err) {
   struct hb_store_info *info = &store->info;
   enum hb_code code = hb_recover_last_commit(store, &info->last_commit, err);
+  if (!code) code = random_bytes(&store->run_mark, sizeof store->run_mark, err);
   if (code) return code;
   if (before.commit > info->last_commit) info->last_commit = before.commit;
   info->run = before.run + 1;
@@ -235,6 +236,7 @@ static enum hb_code begin_run(struct hb_store *store, struct hb_run_record befor
   code = hb_recover_orphans(store, batch, err);
   put_run(batch, (struct hb_run_record){.run = info->run, .commit = info->last_commit});
   put_log_data(batch, (struct hb_log_data){.run = info->run,
+                                           .mark = store->run_mark,
                                            .commit = info->last_commit,
                                            .previous = info->last_commit,
                                            .synced = info->last_commit});

@@ -208,6 +208,7 @@ enum hb_code hb_store_write(struct hb_store *store, struct hb_write *write, uint
   HB_ASSERT(commit > store->written);
   uint8_t data[HB_LOG_DATA_SIZE];
   hb_log_data_put(data, (struct hb_log_data){.run = store->info.run,
+                                             .mark = store->run_mark,
                                              .commit = commit,
                                              .previous = store->written,
                                              .synced = store->synced});
