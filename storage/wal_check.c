@@ -130,7 +130,7 @@ static enum hb_code judge(const char *folder, const struct wal_files *files,
                           struct hb_err *err) {
   uint64_t highest = files->count ? files->numbers[files->count - 1] : 0;
   if (!files->count || highest < needed.to) return refuse_missing(folder, needed.to, err);
-  switch (hb_wal_scan_verdict(scan)) {
+  switch (hb_wal_scan_verdict(scan, needed.to)) {
     case HB_WAL_WHOLE:
       return HB_OK;
     case HB_WAL_TORN:

@@ -9,7 +9,7 @@
 
 struct hb_wal_needed {
   uint64_t from; /* files below this number are not read any more */
-  uint64_t to;   /* there was a file with this number, or a higher one */
+  uint64_t to; /* there was a file with this number or a higher one, and those below were synced */
 };
 
 /* Of the edits in an open MANIFEST. Reading stops at damage: RocksDB will judge that. An edit with

@@ -42,6 +42,7 @@ static enum hb_code read_block(struct hb_wal_reader *reader, struct hb_err *err)
   reader->block_offset = offset;
   reader->block_size = size;
   reader->at = 0;
+  reader->guessing = false;
   reader->last_block = size < HB_WAL_BLOCK_SIZE;
   return HB_OK;
 }
@@ -56,15 +57,13 @@ static void damaged(struct hb_wal_reader *reader, uint64_t offset, const char *w
   reader->skipping = true;
 }
 
-/* Nothing that follows in this block can be trusted: a length is wrong, or may be. */
-static void block_damaged(struct hb_wal_reader *reader, const char *why) {
-  damaged(reader, reader->block_offset + reader->at, why);
-  reader->at = reader->block_size;
+static uint32_t length_of(const uint8_t *header) {
+  return (uint32_t)header[4] | ((uint32_t)header[5] << 8);
 }
 
 static const char *look_at_piece(const uint8_t *header, uint32_t left) {
   if (left < HB_WAL_HEADER_SIZE) return "the file ends within the header of a record";
-  uint32_t length = (uint32_t)header[4] | ((uint32_t)header[5] << 8);
+  uint32_t length = length_of(header);
   uint8_t type = header[6];
   if (type == ZERO && length == 0) return "zeros where a record should be";
   if (type < FULL || type > LAST) return "not a record";
@@ -74,7 +73,24 @@ static const char *look_at_piece(const uint8_t *header, uint32_t left) {
   return NULL;
 }
 
-/* A piece that stands whole in the block, or false at the end of the file. */
+/* To the next bytes in the block that begin a record, or to its end. What is checksummed is
+ * bounded, so that no content makes a start slow. */
+static void search(struct hb_wal_reader *reader) {
+  uint32_t budget = 512 * HB_WAL_BLOCK_SIZE;
+  reader->guessing = true;
+  while (++reader->at + HB_WAL_HEADER_SIZE <= reader->block_size) {
+    const uint8_t *header = reader->block + reader->at;
+    uint32_t left = reader->block_size - reader->at;
+    bool begins = header[6] == FULL || header[6] == FIRST;
+    if (!begins || length_of(header) > left - HB_WAL_HEADER_SIZE) continue;
+    if (!look_at_piece(header, left)) return;
+    if (budget < length_of(header)) break;
+    budget -= length_of(header);
+  }
+  reader->at = reader->block_size;
+}
+
+/* A piece that stands whole in the block, or *out_any false at the end of the file. */
 static enum hb_code next_piece(struct hb_wal_reader *reader, bool *out_any, struct piece *out,
                                struct hb_err *err) {
   for (;;) {
@@ -90,16 +106,16 @@ static enum hb_code next_piece(struct hb_wal_reader *reader, bool *out_any, stru
       continue;
     }
     const uint8_t *header = reader->block + reader->at;
+    uint64_t offset = reader->block_offset + reader->at;
     const char *why = look_at_piece(header, left);
     if (why) {
-      block_damaged(reader, why);
+      damaged(reader, offset, why);
+      search(reader);
       continue;
     }
-    uint32_t length = (uint32_t)header[4] | ((uint32_t)header[5] << 8);
-    *out = (struct piece){.type = (enum type)header[6],
-                          .offset = reader->block_offset + reader->at,
-                          .bytes = hb_slice_of(header + HB_WAL_HEADER_SIZE, length)};
-    reader->at += HB_WAL_HEADER_SIZE + length;
+    struct hb_slice bytes = hb_slice_of(header + HB_WAL_HEADER_SIZE, length_of(header));
+    *out = (struct piece){.type = (enum type)header[6], .offset = offset, .bytes = bytes};
+    reader->at += HB_WAL_HEADER_SIZE + length_of(header);
     *out_any = true;
     return HB_OK;
   }
@@ -113,6 +129,7 @@ static bool add_piece(struct hb_wal_reader *reader, const struct piece *piece,
     if (reader->in_record) damaged(reader, piece->offset, "a record without an end");
     reader->skipping = false;
     reader->record_offset = piece->offset;
+    reader->guessed = reader->guessing;
     hb_buf_clear(&reader->record);
   } else if (!reader->in_record) {
     if (!reader->skipping) damaged(reader, piece->offset, "a record without a beginning");

@@ -21,6 +21,7 @@ static void open_hole(struct hb_wal_scan *scan, uint64_t offset, const char *why
                                     .file = scan->file,
                                     .offset = offset,
                                     .why = why,
+                                    .torn_file = scan->file,
                                     .lost_from = scan->any ? scan->commit + 1 : 0,
                                     .stale_from = scan->file + 1};
 }
@@ -30,6 +31,7 @@ static void open_hole(struct hb_wal_scan *scan, uint64_t offset, const char *why
 static void open_gap(struct hb_wal_scan *scan, uint64_t offset) {
   open_hole(scan, offset, "commits are missing before it");
   scan->hole.never_torn = !scan->any || scan->file_begun;
+  scan->hole.torn_file = scan->file_before;
   scan->hole.stale_from = scan->file;
 }
 
@@ -65,7 +67,15 @@ static void add(struct hb_wal_scan *scan, const struct hb_log_data *data, uint64
   }
   scan->any = true;
   scan->run = data->run;
+  scan->mark = data->mark;
   scan->commit = data->commit;
+}
+
+/* What was found by searching may be part of a payload; nobody outside knows a run's mark. Where
+ * nothing was read before the hole, the mark is not known here either. */
+static bool is_believed(const struct hb_wal_scan *scan, const struct hb_wal_reader *reader,
+                        const struct hb_log_data *data) {
+  return !reader->guessed || !scan->any || data->mark == scan->mark;
 }
 
 static enum hb_code read_records(struct hb_wal_scan *scan, struct hb_wal_reader *reader, bool first,
@@ -81,7 +91,7 @@ static enum hb_code read_records(struct hb_wal_scan *scan, struct hb_wal_reader 
     bool has_data = false;
     if (!hb_wal_batch_read(batch, &has_data, &data)) {
       open_hole(scan, reader->record_offset, "not a batch of Holdback");
-    } else if (has_data) {
+    } else if (has_data && is_believed(scan, reader, &data)) {
       add(scan, &data, reader->record_offset, first);
     }
   }
@@ -90,6 +100,7 @@ static enum hb_code read_records(struct hb_wal_scan *scan, struct hb_wal_reader 
 enum hb_code hb_wal_scan_file(struct hb_wal_scan *scan, uint64_t number, int fd, bool first,
                               struct hb_err *err) {
   struct hb_wal_reader reader;
+  scan->file_before = scan->file;
   scan->file = number;
   scan->file_begun = false;
   hb_wal_reader_init(&reader, fd);
@@ -98,11 +109,11 @@ enum hb_code hb_wal_scan_file(struct hb_wal_scan *scan, uint64_t number, int fd,
   return code;
 }
 
-enum hb_wal_verdict hb_wal_scan_verdict(const struct hb_wal_scan *scan) {
+enum hb_wal_verdict hb_wal_scan_verdict(const struct hb_wal_scan *scan, uint64_t synced_below) {
   const struct hb_wal_hole *hole = &scan->hole;
   const struct hb_wal_behind *behind = &scan->behind;
   if (!hole->any) return HB_WAL_WHOLE;
-  if (hole->never_torn) return HB_WAL_DAMAGED;
+  if (hole->never_torn || hole->torn_file < synced_below) return HB_WAL_DAMAGED;
   if (!behind->any) return HB_WAL_TORN;
   return behind->other_run || behind->synced >= hole->lost_from ? HB_WAL_DAMAGED : HB_WAL_TORN;
 }

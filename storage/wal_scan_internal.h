@@ -16,6 +16,7 @@ struct hb_wal_hole {
   uint64_t offset;
   const char *why;     /* static */
   bool never_torn;     /* no torn write looks like this */
+  uint64_t torn_file;  /* the one whose end would have been torn off */
   uint64_t lost_from;  /* the lowest commit number that may be lost */
   uint64_t stale_from; /* files from this number on have to be left out of a recovery */
 };
@@ -31,9 +32,11 @@ struct hb_wal_behind {
 
 struct hb_wal_scan {
   bool any;        /* a commit was read before the hole; of the last one: */
-  uint64_t run;    /* - its run */
+  uint64_t run;    /* - its run, */
+  uint64_t mark;   /* - the mark of that, */
   uint64_t commit; /* - its number */
   uint64_t file;   /* being read */
+  uint64_t file_before;
   bool file_begun; /* a commit was read in it */
   struct hb_wal_hole hole;
   struct hb_wal_behind behind;
@@ -49,6 +52,7 @@ enum hb_wal_verdict {
  * begin with the beginning of a run. HB_IO: the file can't be read. */
 HB_MUST_CHECK enum hb_code hb_wal_scan_file(struct hb_wal_scan *scan, uint64_t number, int fd,
                                             bool first, struct hb_err *err);
-enum hb_wal_verdict hb_wal_scan_verdict(const struct hb_wal_scan *scan);
+/* `synced_below`: files with lower numbers were synced as a whole. */
+enum hb_wal_verdict hb_wal_scan_verdict(const struct hb_wal_scan *scan, uint64_t synced_below);
 
 #endif
