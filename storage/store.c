@@ -299,8 +299,9 @@ enum hb_code hb_store_open(const struct hb_store_options *options, struct hb_sto
 void hb_store_close(struct hb_store *store) {
   if (!store) return;
   /* What was acknowledged as "survives a kill" survives a clean stop of the machine too. Whoever
-   * has to know about a failure calls hb_store_sync before. */
-  (void)!hb_rocks_sync(store->engine, NULL);
+   * has to know about a failure calls hb_store_sync before. After a failed write RocksDB must not
+   * be asked to sync: with assertions (Debian's has them) it aborts. */
+  if (!store->failure.code) (void)!hb_rocks_sync(store->engine, NULL);
   hb_rocks_close(store->engine);
   hb_lock_release(store->lock);
   free(store->path);

@@ -26,6 +26,7 @@ bool hb_write_is_empty(const struct hb_write *write);
 void hb_write_put_block(struct hb_write *write, uint64_t stream, int64_t from,
                         struct hb_slice block);
 void hb_write_put_bundle(struct hb_write *write, struct hb_bundle_id id, struct hb_slice block);
+/* Once, of a bundle that was put once: an id is never used again. */
 void hb_write_delete_bundle(struct hb_write *write, struct hb_bundle_id id);
 
 /* streams: one row, one owner. A configuration with a name that exists is the caller's mistake. */
