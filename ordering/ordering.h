@@ -67,8 +67,10 @@ HB_MUST_CHECK enum hb_code hb_ordering_recover_bundle(struct hb_ordering *core,
                                                       struct hb_bytes *block, struct hb_err *err);
 /* A stored first-seen row; one that matches no gap is deleted later. */
 void hb_ordering_recover_gap(struct hb_ordering *core, uint64_t stream, struct hb_gap gap);
-/* A row of `unprocessed` that exists: the same refusal again does not count against the quota. */
+/* A row of `unprocessed` that exists: the same refusal again does not count against the quota.
+ * A refusal is named by all three: one content may be refused at many sequences. */
 void hb_ordering_recover_unprocessed(struct hb_ordering *core, uint64_t stream,
+                                     enum hb_outcome outcome, int64_t sequence,
                                      uint64_t content_hash);
 /* The agreement check: coverage from the frontier must end exactly at complete_to. HB_CORRUPT
  * with stream and both numbers else. */
@@ -102,8 +104,8 @@ size_t hb_ordering_batch_bytes(const struct hb_ordering *core);
 enum hb_place_kind { HB_PLACE_LOG, HB_PLACE_BUNDLE };
 
 struct hb_need_item {
-  uint32_t index;   /* of the event in the batch */
-  uint32_t part;    /* PLACE_BUNDLE: with commit, which bundle */
+  uint32_t index; /* of the event in the batch */
+  uint32_t part;  /* PLACE_BUNDLE: with commit, which bundle */
   int64_t sequence;
   uint64_t commit;
   enum hb_place_kind place;

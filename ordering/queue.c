@@ -1,0 +1,141 @@
+/* Decides the order of batches: arrival, and within a call never past one that waits for a NEED.
+ *
+ * A batch that waits is in no list; its call's later batches queue behind it. When its answers are
+ * there it takes its old place among those not decided yet. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "ordering/core_internal.h"
+
+void hb_queue_insert(struct hb_batch_list *list, struct hb_batch *batch) {
+  batch->next = NULL;
+  if (!list->first) {
+    list->first = list->last = batch;
+  } else if (list->last->node.weight < batch->node.weight) {
+    list->last->next = batch;
+    list->last = batch;
+  } else {
+    struct hb_batch **at = &list->first;
+    while ((*at)->node.weight < batch->node.weight) at = &(*at)->next;
+    batch->next = *at;
+    *at = batch;
+  }
+}
+
+struct hb_batch *hb_queue_pop(struct hb_batch_list *list) {
+  struct hb_batch *batch = list->first;
+  if (!batch) return NULL;
+  list->first = batch->next;
+  if (!list->first) list->last = NULL;
+  batch->next = NULL;
+  return batch;
+}
+
+/* ---- calls that wait */
+
+static struct hb_call_wait **bucket_of(struct hb_ordering *core, uint64_t call) {
+  return &core->waits[(call * UINT64_C(0x9E3779B97F4A7C15)) >> 54];
+}
+
+_Static_assert(HB_WAIT_BUCKETS == 1 << 10, "the hash above gives ten bits");
+
+struct hb_call_wait *hb_queue_find_wait(const struct hb_ordering *core, uint64_t call) {
+  struct hb_call_wait *wait = core->waits[(call * UINT64_C(0x9E3779B97F4A7C15)) >> 54];
+  while (wait && wait->call != call) wait = wait->next;
+  return wait;
+}
+
+void hb_queue_wait(struct hb_ordering *core, struct hb_batch *batch) {
+  struct hb_call_wait *wait = hb_alloc(sizeof *wait);
+  struct hb_call_wait **bucket = bucket_of(core, batch->call);
+  *wait = (struct hb_call_wait){.call = batch->call, .waiting = batch, .next = *bucket};
+  *bucket = wait;
+  batch->state = HB_BATCH_WAITING;
+  core->waiting_bytes += batch->bytes;
+}
+
+static struct hb_batch_list end_wait(struct hb_ordering *core, struct hb_batch *batch) {
+  struct hb_call_wait **at = bucket_of(core, batch->call);
+  while (*at && (*at)->waiting != batch) at = &(*at)->next;
+  struct hb_call_wait *wait = *at;
+  HB_ASSERT(wait);
+  struct hb_batch_list behind = wait->behind;
+  *at = wait->next;
+  free(wait);
+  core->waiting_bytes -= batch->bytes;
+  return behind;
+}
+
+/* ---- handing back */
+
+void hb_queue_answer(struct hb_ordering *core, struct hb_batch *batch) {
+  core->batch_bytes -= batch->bytes;
+  batch->next = NULL;
+  if (core->answered.last) {
+    core->answered.last->next = batch;
+  } else {
+    core->answered.first = batch;
+  }
+  core->answered.last = batch;
+}
+
+void hb_queue_fail(struct hb_ordering *core, struct hb_batch *batch, enum hb_code code) {
+  if (code == HB_NOT_FOUND) {
+    (void)hb_err_set(&batch->error, code, "STREAM_NOT_FOUND", "stream: it does not exist");
+  } else {
+    (void)hb_err_set(&batch->error, code, NULL, "batch: outcome unknown, send again");
+  }
+  hb_queue_answer(core, batch);
+}
+
+struct hb_batch *hb_ordering_take_answered(struct hb_ordering *core) {
+  return hb_queue_pop(&core->answered);
+}
+
+size_t hb_ordering_waiting_bytes(const struct hb_ordering *core) { return core->waiting_bytes; }
+
+size_t hb_ordering_batch_bytes(const struct hb_ordering *core) { return core->batch_bytes; }
+
+/* ---- coming in */
+
+static void make_ready(struct hb_ordering *core, struct hb_batch *batch) {
+  if (core->dead) {
+    hb_queue_fail(core, batch, HB_UNAVAILABLE);
+  } else if (!hb_core_find_stream(core, batch->stream)) {
+    hb_queue_fail(core, batch, HB_NOT_FOUND);
+  } else {
+    batch->state = HB_BATCH_READY;
+    hb_queue_insert(&core->ready, batch);
+  }
+}
+
+void hb_ordering_submit(struct hb_ordering *core, struct hb_batch *batch) {
+  HB_ASSERT(batch->count > 0);
+  core->batch_bytes += batch->bytes;
+  core->round.prepared = false;
+  batch->node.weight = ++core->arrivals;
+  batch->needs_open = 0;
+  struct hb_call_wait *wait = hb_queue_find_wait(core, batch->call);
+  if (wait) {
+    batch->state = HB_BATCH_BEHIND;
+    hb_queue_insert(&wait->behind, batch);
+  } else {
+    make_ready(core, batch);
+  }
+}
+
+void hb_queue_resume(struct hb_ordering *core, struct hb_batch *batch, const struct hb_err *err) {
+  struct hb_batch_list behind = end_wait(core, batch);
+  core->round.prepared = false;
+  bool can_go_on = !core->dead && hb_core_find_stream(core, batch->stream);
+  if (err->code && can_go_on) {
+    batch->error = *err;
+    hb_queue_answer(core, batch);
+  } else {
+    make_ready(core, batch);
+  }
+  for (batch = hb_queue_pop(&behind); batch; batch = hb_queue_pop(&behind)) {
+    make_ready(core, batch);
+  }
+}
