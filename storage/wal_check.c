@@ -141,17 +141,23 @@ static enum hb_code judge(const char *folder, const struct wal_files *files,
   }
 }
 
+/* Where MANIFEST can't tell, no file is asked to be the first. */
+static bool is_first(uint64_t number, struct hb_wal_needed needed) {
+  return !needed.from || number == needed.from;
+}
+
 enum hb_code hb_wal_check(const char *folder, struct hb_err *err) {
-  struct hb_wal_needed needed;
+  struct hb_wal_manifest manifest = {0};
   struct wal_files files = {0};
   struct hb_wal_scan scan = {0};
-  enum hb_code code = hb_wal_manifest_find(folder, &needed, err);
-  if (!code) code = list_files(folder, needed.from, &files, err);
+  enum hb_code code = hb_wal_manifest_find(folder, &manifest, err);
+  if (!code) code = list_files(folder, manifest.needed.from, &files, err);
   for (size_t i = 0; !code && i < files.count; i++) {
-    bool first = i == 0 && (files.numbers[i] == needed.from || !needed.from);
+    bool first = i == 0 && is_first(files.numbers[i], manifest.needed);
     code = scan_file(folder, files.numbers[i], first, &scan, err);
   }
-  if (!code) code = judge(folder, &files, needed, &scan, err);
+  if (!code) code = judge(folder, &files, manifest.needed, &scan, err);
+  if (!code) code = hb_wal_manifest_cut(folder, &manifest, err);
   free(files.numbers);
   return code;
 }

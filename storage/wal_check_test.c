@@ -400,6 +400,67 @@ static void a_file_no_longer_needed_is_not_looked_at(void **state) {
   opens_with(&wal, COMMITS, "old file");
 }
 
+/* ---- MANIFEST */
+
+static void manifest_of(const struct wal *wal, char out[32]) {
+  char path[400];
+  path_of(wal, "CURRENT", path);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%30s", out), 1);
+  fclose(file);
+}
+
+/* Offset and end of its last edit. */
+static void last_edit(const struct wal *wal, const char *name, off_t *out_begin, off_t *out_end) {
+  int fd = open_log(wal, name, O_RDONLY);
+  struct hb_wal_reader reader;
+  hb_wal_reader_init(&reader, fd);
+  for (bool any = true; any;) {
+    struct hb_slice record;
+    struct hb_err err;
+    must(hb_wal_reader_next(&reader, &any, &record, &err), &err);
+    if (any) *out_begin = (off_t)reader.record_offset;
+  }
+  assert_false(reader.damage.any);
+  hb_wal_reader_done(&reader);
+  close(fd);
+  *out_end = size_of(wal, name);
+}
+
+/* A power loss may leave the last edit cut, or with zeros or garbage in it. The edit was not
+ * synced, so nothing that it says was done: the logs that it would have made needless are there. */
+static void a_torn_manifest_is_cut(void **state) {
+  struct wal wal;
+  write_rows(&wal, *state, 100, true, true);
+  copy_store(*state, "data", "kept");
+  for (int how = 0; how < 4; how++) {
+    char name[32];
+    off_t begin = 0;
+    off_t end = 0;
+    copy_store(*state, "kept", "data");
+    manifest_of(&wal, name);
+    last_edit(&wal, name, &begin, &end);
+    if (how == 0) cut(&wal, name, (begin + end) / 2);
+    if (how == 1) zero(&wal, name, (begin + end) / 2, end);
+    if (how == 2) garbage(&wal, name, (begin + end) / 2, end + 5000);
+    if (how == 3) garbage(&wal, name, end, end + 5000);
+    opens_with(&wal, COMMITS, "MANIFEST");
+  }
+}
+
+/* In the middle it is no torn end: RocksDB refuses it, and it is left as it is. */
+static void a_damaged_manifest_is_refused(void **state) {
+  struct wal wal;
+  char name[32];
+  write_rows(&wal, *state, 100, true, true);
+  manifest_of(&wal, name);
+  off_t size = size_of(&wal, name);
+  flip(&wal, name, size / 2);
+  is_refused(&wal, "MANIFEST", "MANIFEST");
+  assert_int_equal(size_of(&wal, name), size);
+}
+
 /* ---- logs put together by hand */
 
 static void append_piece(int fd, uint8_t type, const uint8_t *data, size_t size) {
@@ -506,6 +567,8 @@ int main(void) {
       TEST(a_refused_store_is_left_as_it_is),
       TEST(what_was_not_synced_may_be_torn_off),
       TEST(a_file_no_longer_needed_is_not_looked_at),
+      TEST(a_torn_manifest_is_cut),
+      TEST(a_damaged_manifest_is_refused),
       TEST(a_log_goes_on_in_the_next_file),
       TEST(what_is_behind_a_torn_tail_is_not_taken_up),
       TEST(a_cut_below_synced_commits_is_damage),

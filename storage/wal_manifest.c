@@ -175,29 +175,33 @@ static struct hb_wal_needed sum(const struct edits *edits) {
   return needed;
 }
 
-static enum hb_code read_edits(struct hb_wal_reader *reader, struct hb_wal_needed *out,
+static enum hb_code read_edits(struct hb_wal_reader *reader, struct hb_wal_manifest *out,
                                struct hb_err *err) {
   struct edits edits = {.used = {true}}; /* the default family is never added */
   struct edits draft = edits;
+  bool known = true;
   for (;;) {
     bool any = false;
     struct hb_slice bytes;
     enum hb_code code = hb_wal_reader_next(reader, &any, &bytes, err);
     if (code) return code;
-    if (!any || reader->damage.any) break;
+    if (!any) break;
     struct edit edit = {0};
-    if (!read_edit(bytes, &edit)) {
-      *out = (struct hb_wal_needed){0};
-      return HB_OK;
-    }
+    /* Readable behind damage: no tail is torn, something in the middle is lost. */
+    known = known && !reader->damage.any && read_edit(bytes, &edit);
+    if (!known) continue;
     apply(&draft, &edit);
     if (!edit.group_left) edits = draft;
   }
-  *out = sum(&edits);
+  *out = (struct hb_wal_manifest){0};
+  if (!known) return HB_OK;
+  out->needed = sum(&edits);
+  out->torn = reader->damage.any && reader->damage.offset; /* without one edit it is none */
+  out->size = reader->damage.offset;
   return HB_OK;
 }
 
-enum hb_code hb_wal_manifest_read(int fd, struct hb_wal_needed *out, struct hb_err *err) {
+enum hb_code hb_wal_manifest_read(int fd, struct hb_wal_manifest *out, struct hb_err *err) {
   struct hb_wal_reader reader;
   hb_wal_reader_init(&reader, fd);
   enum hb_code code = read_edits(&reader, out, err);
@@ -205,32 +209,45 @@ enum hb_code hb_wal_manifest_read(int fd, struct hb_wal_needed *out, struct hb_e
   return code;
 }
 
-/* CURRENT is "MANIFEST-000005\n". False: it is not. */
-static bool read_current(const char *folder, char name[32]) {
+/* CURRENT is "MANIFEST-000005\n". NULL: it is not. free() it. */
+static char *current_path(const char *folder) {
+  char name[32];
   char *path = hb_folder_join(folder, "CURRENT");
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   free(path);
-  if (fd < 0) return false;
-  ssize_t size = pread(fd, name, 31, 0);
+  if (fd < 0) return NULL;
+  ssize_t size = pread(fd, name, sizeof name - 1, 0);
   (void)close(fd); /* it was only read */
-  if (size < 1 || name[size - 1] != '\n') return false;
+  if (size < 1 || name[size - 1] != '\n') return NULL;
   name[size - 1] = 0;
-  return strncmp(name, "MANIFEST-", 9) == 0 && !strchr(name, '/');
+  bool named = strncmp(name, "MANIFEST-", 9) == 0 && !strchr(name, '/');
+  return named ? hb_folder_join(folder, name) : NULL;
 }
 
-enum hb_code hb_wal_manifest_find(const char *folder, struct hb_wal_needed *out,
+enum hb_code hb_wal_manifest_find(const char *folder, struct hb_wal_manifest *out,
                                   struct hb_err *err) {
-  char name[32] = "";
-  *out = (struct hb_wal_needed){0};
-  if (!read_current(folder, name)) return HB_OK; /* RocksDB refuses that by itself */
-  char *path = hb_folder_join(folder, name);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  char *path = current_path(folder);
+  int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   enum hb_code code = HB_OK;
+  *out = (struct hb_wal_manifest){0}; /* where it is not there, RocksDB refuses by itself */
   if (fd >= 0) {
     code = hb_wal_manifest_read(fd, out, err);
     if (code) hb_err_wrap(err, "'%s'", path);
     (void)close(fd); /* it was only read */
   }
+  free(path);
+  return code;
+}
+
+enum hb_code hb_wal_manifest_cut(const char *folder, const struct hb_wal_manifest *manifest,
+                                 struct hb_err *err) {
+  if (!manifest->torn) return HB_OK;
+  char *path = current_path(folder);
+  if (!path) return HB_OK; /* as above */
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  int error = fd < 0 || ftruncate(fd, (off_t)manifest->size) || fsync(fd) ? errno : 0;
+  if (fd >= 0 && close(fd) && !error) error = errno;
+  enum hb_code code = error ? hb_folder_errno(error, "cut", path, err) : HB_OK;
   free(path);
   return code;
 }

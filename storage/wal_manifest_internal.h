@@ -12,12 +12,23 @@ struct hb_wal_needed {
   uint64_t to; /* there was a file with this number or a higher one, and those below were synced */
 };
 
-/* Of the edits in an open MANIFEST. Reading stops at damage: RocksDB will judge that. An edit with
- * something unknown in it gives {0, 0}, "can't tell". HB_IO: the file can't be read. */
-HB_MUST_CHECK enum hb_code hb_wal_manifest_read(int fd, struct hb_wal_needed *out,
+struct hb_wal_manifest {
+  struct hb_wal_needed needed;
+  bool torn;     /* its last edit can't be read, and nothing is behind that */
+  uint64_t size; /* of what is whole, then */
+};
+
+/* Of an open MANIFEST. An edit with something unknown in it gives needed {0, 0}, "can't tell"; so
+ * does damage that is not at the end: RocksDB will judge that. HB_IO: the file can't be read. */
+HB_MUST_CHECK enum hb_code hb_wal_manifest_read(int fd, struct hb_wal_manifest *out,
                                                 struct hb_err *err);
-/* Of the MANIFEST that `folder`/CURRENT names; {0, 0} where that can't be found out. */
-HB_MUST_CHECK enum hb_code hb_wal_manifest_find(const char *folder, struct hb_wal_needed *out,
+/* The one that `folder`/CURRENT names; zeroed where that can't be found out. */
+HB_MUST_CHECK enum hb_code hb_wal_manifest_find(const char *folder, struct hb_wal_manifest *out,
                                                 struct hb_err *err);
+/* Cuts a torn one to what is whole, and syncs it: RocksDB opens one that ends within an edit, but
+ * none with an edit whose bytes are partly zeros, as a power loss may leave it. */
+HB_MUST_CHECK enum hb_code hb_wal_manifest_cut(const char *folder,
+                                               const struct hb_wal_manifest *manifest,
+                                               struct hb_err *err);
 
 #endif
