@@ -3,6 +3,7 @@
 #include "tests/faults/run.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,7 +264,7 @@ static enum hb_end in_child(run *what, const struct hb_input *input, const char 
   if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_WRONG) return HB_END_WRONG;
   snprintf(told->message, sizeof told->message, "the child ended with status %#x",
            (unsigned)status);
-  return HB_END_STUCK;
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? HB_END_ABORTED : HB_END_STUCK;
 }
 
 enum hb_end hb_run_input(const struct hb_input *input, const char *path, struct hb_told *told) {

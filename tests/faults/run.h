@@ -39,6 +39,7 @@ void hb_told_clear(struct hb_told *told);
 enum hb_end {
   HB_END_OK,      /* told->code HB_OK: to the end; else it stopped at that error */
   HB_END_CRASHED, /* faultfs ended it */
+  HB_END_ABORTED, /* an assertion of RocksDB (Debian's build has them) or of ours; see stderr */
   HB_END_WRONG,   /* it found something that must not be; told->message */
   HB_END_STUCK    /* it did not end in time, or died otherwise */
 };

@@ -60,6 +60,7 @@ static bool fail(const struct point *point, const char *step, const char *what) 
 
 static const char *const END_TEXT[] = {[HB_END_OK] = "it ended",
                                        [HB_END_CRASHED] = "it crashed",
+                                       [HB_END_ABORTED] = "it aborted",
                                        [HB_END_WRONG] = "wrong",
                                        [HB_END_STUCK] = "it is stuck or died"};
 

@@ -168,10 +168,10 @@ static int sync_some(int fd, const char *call, long number) {
 INTERPOSED int fsync(int fd) { return sync_some(fd, "fsync", SYS_fsync); }
 INTERPOSED int fdatasync(int fd) { return sync_some(fd, "fdatasync", SYS_fdatasync); }
 
-/* It makes nothing durable. */
+/* It makes nothing durable. Of no bytes it is a question: whether there is such a call. */
 INTERPOSED int sync_file_range(int fd, off_t from, off_t size, unsigned flags) {
   struct stat stat_of;
-  if (!is_watched(fd, &stat_of)) {
+  if (!size || !is_watched(fd, &stat_of)) {
     return (int)syscall(SYS_sync_file_range, fd, from, size, flags);
   }
   take();
