@@ -144,12 +144,40 @@ static void a_thousand_rows_in_a_commit(void **state) {
   assert_int_equal(stored->gaps_count, 2000);
 }
 
+/* A left-over row stays while it is the only record of some part of its gap. */
+static void left_over_rows_wait_for_the_parts(void **state) {
+  (void)state;
+  hb_driver_send(&driver, 1, event(5000));
+  pass(12000);
+  assert_int_equal(stored->gaps_count, 1);
+  static struct hb_test_event events[1500];
+  events[0] = event(1);
+  for (int i = 1; i < 1500; i++) events[i] = event(1 + 3 * i);
+  hb_driver_submit(&driver, 1, 1, events, 1500);
+  hb_driver_settle(&driver);
+  pass(12000);
+  assert_int_equal(driver.last.gaps_count, 1000);
+  assert_int_equal(driver.last.gone_gaps_count, 0);
+  hb_driver_restart(&driver);
+  pass(12000);
+  assert_int_equal(driver.last.gaps_count, 500);
+  assert_int_equal(driver.last.gone_gaps_count, 1);
+  assert_int_equal(stored->gaps_count, 1500);
+  for (size_t i = 0; i < stored->gaps_count; i++) {
+    assert_int_equal(stored->gaps[i].first_seen_served_ms, 1000);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
   const struct CMUnitTest tests[] = {
-      TEST(tiny_bundles_are_put_together),   TEST(sparse_bundles_are_put_together),
-      TEST(a_gap_gets_a_row_at_ten_seconds), TEST(parts_inherit_and_left_over_rows_go),
-      TEST(young_gaps_start_anew),           TEST(a_thousand_rows_in_a_commit),
+      TEST(tiny_bundles_are_put_together),
+      TEST(sparse_bundles_are_put_together),
+      TEST(a_gap_gets_a_row_at_ten_seconds),
+      TEST(parts_inherit_and_left_over_rows_go),
+      TEST(young_gaps_start_anew),
+      TEST(a_thousand_rows_in_a_commit),
+      TEST(left_over_rows_wait_for_the_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
