@@ -25,6 +25,7 @@ struct point {
   char root[256];
   char path[300];
   bool power_lost;
+  char crashed_at[400]; /* the last one */
 };
 
 static int remove_one(const char *path, const struct stat *stat_of, int kind, struct FTW *ftw) {
@@ -50,11 +51,11 @@ static void end(struct point *point) {
 
 static bool fail(const struct point *point, const char *step, const char *what) {
   printf("seed %" PRIu64 ", point %" PRIu64
-         ", %s: %s%s%s (crash at: %s)\n"
+         ", %s: %s%s%s (last crash at: %s)\n"
          "again: ./bazelw run //tests/faults:crash_sweep -- --seed=%" PRIu64 " --point=%" PRIu64
          "\n",
          point->sweep->seed, point->number, step, what, point->told->message[0] ? ": " : "",
-         point->told->message, hb_faultfs_hit_text(), point->sweep->seed, point->number);
+         point->told->message, point->crashed_at, point->sweep->seed, point->number);
   return false;
 }
 
@@ -93,6 +94,9 @@ static bool look(struct point *point, const char *step) {
 static bool run(struct point *point, const char *step, bool *out_crashed) {
   enum hb_end how = hb_run_input(point->input, point->path, point->told);
   *out_crashed = how == HB_END_CRASHED;
+  if (*out_crashed) {
+    snprintf(point->crashed_at, sizeof point->crashed_at, "%s", hb_faultfs_hit_text());
+  }
   if (how != HB_END_OK && how != HB_END_CRASHED) return fail(point, step, END_TEXT[how]);
   if (how == HB_END_OK && point->told->code) return fail(point, step, "it failed without a fault");
   return true;
