@@ -5,6 +5,7 @@
  *   needs.c     NEED out and back                  admission.c outcomes: first copies, limits
  *   release.c   the walk, log blocks               hold.c      bundles of what must wait
  *   rewrite.c   sparse and tiny bundles            residency.c spill and FETCH
+ *   regroup.c   wide bundles, before they spill
  *   bundles.c   the table of bundles               kept.c      refusals kept aside, their quota
  *   gaps.c      rows of gaps                       outbox.c    the commit's arrays
  *   decide.c    the order of it all                recover.c   a stream from the store */
@@ -120,9 +121,10 @@ struct hb_ordering {
   size_t sparse_count;
   size_t sparse_cap;
   bool rewrite_ready;
-  bool empty_bundles;   /* some stream has recovered bundles to delete */
-  size_t unreadable;    /* FETCHes that failed since the last commit */
-  uint64_t gaps_due_ms; /* served time of the next look for rows of gaps */
+  struct hb_core_stream *regroup_stream; /* NULL: none */
+  bool empty_bundles;                    /* some stream has recovered bundles to delete */
+  size_t unreadable;                     /* FETCHes that failed since the last commit */
+  uint64_t gaps_due_ms;                  /* served time of the next look for rows of gaps */
 
   struct hb_batch_list ready; /* ascending by arrival, kept in node.weight */
   struct hb_batch_list answered;
@@ -229,6 +231,7 @@ struct hb_hold {
   uint32_t slot; /* of the bundle being made */
   size_t frames_bytes;
   bool times;
+  bool sorted;            /* what is made is narrow (regroup.c) */
   struct hb_held_run run; /* not in the index yet; length 0 = none */
 };
 struct hb_hold hb_hold_begin(struct hb_ordering *core, struct hb_core_stream *stream, bool cover);
@@ -267,6 +270,15 @@ void hb_rewrite(struct hb_ordering *core);
 void hb_rewrite_look(struct hb_ordering *core);
 /* Bundles that a rewrite waits for, appended to the fetch plan. */
 void hb_rewrite_plan_fetches(struct hb_ordering *core, struct hb_core_stream *stream);
+
+/* What waits of the bundles in core->dropping goes into new ones. Returns the bytes put. */
+size_t hb_rewrite_chosen(struct hb_ordering *core, struct hb_core_stream *stream, bool sorted);
+
+/* regroup.c. In memory, and reaches so far that reading it back would be for a few events. */
+bool hb_regroup_is_wide(const struct hb_held_bundle *bundle);
+/* Where wide bundles take much of the memory, the next decide sorts some. */
+void hb_regroup_look(struct hb_ordering *core);
+void hb_regroup(struct hb_ordering *core);
 
 /* residency.c */
 void hb_residency_trim(struct hb_ordering *core);

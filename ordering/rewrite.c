@@ -102,12 +102,8 @@ static size_t choose(struct hb_ordering *core, const struct hb_core_stream *stre
   return bytes;
 }
 
-/* What waits of the chosen ones, ascending, as items {sequence, slot, index} in core->due. Sparse
- * ones are chosen first: one of them alone is worth it, a tiny one alone would be put again as it
- * is. */
-static size_t collect(struct hb_ordering *core, struct hb_core_stream *stream) {
-  size_t bytes = choose(core, stream, true, 0);
-  (void)choose(core, stream, false, bytes);
+/* What waits of the chosen ones, ascending, as items {sequence, slot, index} in core->due. */
+static size_t collect(struct hb_ordering *core, const struct hb_core_stream *stream) {
   size_t count = 0;
   for (size_t i = 0; i < core->dropping_count; i++) {
     uint32_t slot = core->dropping[i];
@@ -133,8 +129,10 @@ static void take_out(struct hb_ordering *core, struct hb_core_stream *stream, si
   }
 }
 
-static void put_in(struct hb_ordering *core, struct hb_core_stream *stream, size_t count) {
+static void put_in(struct hb_ordering *core, struct hb_core_stream *stream, size_t count,
+                   bool sorted) {
   struct hb_hold hold = hb_hold_begin(core, stream, false);
+  hold.sorted = sorted;
   for (size_t i = 0; i < count; i++) {
     const struct hb_item *item = &core->due[i];
     const struct hb_held_bundle *bundle = &stream->bundles[item->batch];
@@ -148,13 +146,12 @@ static void put_in(struct hb_ordering *core, struct hb_core_stream *stream, size
   hb_hold_end(&hold);
 }
 
-/* Returns the bytes put. */
-static size_t rewrite_stream(struct hb_ordering *core, struct hb_core_stream *stream) {
+size_t hb_rewrite_chosen(struct hb_ordering *core, struct hb_core_stream *stream, bool sorted) {
   size_t count = collect(core, stream);
   if (!count) return 0;
   uint64_t before = stream->held_bytes;
   take_out(core, stream, count);
-  put_in(core, stream, count);
+  put_in(core, stream, count, sorted);
   size_t bytes = (size_t)(stream->held_bytes - before);
   for (size_t i = 0; i < core->dropping_count; i++) {
     hb_outbox_drained(core, hb_bundle_id_of(stream, core->dropping[i]));
@@ -163,6 +160,14 @@ static size_t rewrite_stream(struct hb_ordering *core, struct hb_core_stream *st
   core->dropping_count = 0;
   hb_outbox_touch(core, stream);
   return bytes;
+}
+
+/* Sparse ones are chosen first: one of them alone is worth it, a tiny one alone would be put again
+ * as it is. */
+static size_t rewrite_stream(struct hb_ordering *core, struct hb_core_stream *stream) {
+  size_t bytes = choose(core, stream, true, 0);
+  (void)choose(core, stream, false, bytes);
+  return hb_rewrite_chosen(core, stream, false);
 }
 
 void hb_rewrite(struct hb_ordering *core) {
