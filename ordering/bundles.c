@@ -31,12 +31,17 @@ static uint32_t take_slot(struct hb_ordering *core, struct hb_core_stream *strea
   return (uint32_t)stream->bundles_count++;
 }
 
+static void count_spilled(struct hb_ordering *core, struct hb_core_stream *stream, int by) {
+  stream->spilled += (size_t)by;
+  core->spilled += (size_t)by;
+}
+
 uint32_t hb_bundle_create(struct hb_ordering *core, struct hb_core_stream *stream, uint64_t commit,
                           uint32_t part) {
   uint32_t slot = take_slot(core, stream);
   stream->bundles[slot] =
       (struct hb_held_bundle){.commit = commit, .part = part, .flags = HB_BUNDLE_USED};
-  stream->spilled++;
+  count_spilled(core, stream, 1);
   return slot;
 }
 
@@ -52,7 +57,7 @@ void hb_bundle_drop(struct hb_ordering *core, struct hb_core_stream *stream, uin
   struct hb_held_bundle *bundle = &stream->bundles[slot];
   HB_ASSERT(bundle->flags & HB_BUNDLE_USED && !(bundle->flags & HB_BUNDLE_FETCHING));
   if (bundle->bytes) hb_bundle_spill(core, stream, slot);
-  stream->spilled--;
+  count_spilled(core, stream, -1);
   stream->held_bytes -= bundle->disk_bytes;
   stream->live_bytes -= bundle->live_bytes;
   remove_candidate(stream, bundle);
@@ -65,6 +70,7 @@ void hb_bundle_drop_all(struct hb_ordering *core, struct hb_core_stream *stream)
   for (uint32_t slot = 0; slot < stream->bundles_count; slot++) {
     if (stream->bundles[slot].bytes) hb_bundle_spill(core, stream, slot);
   }
+  core->spilled -= stream->spilled;
   core->index_bytes -= stream->bundles_cap * sizeof *stream->bundles;
   free(stream->bundles);
   stream->bundles = NULL;
@@ -84,7 +90,7 @@ void hb_bundle_set_bytes(struct hb_ordering *core, struct hb_core_stream *stream
   struct hb_held_bundle *bundle = &stream->bundles[slot];
   struct hb_bytes *taken = hb_bytes_ref(bytes);
   if (bundle->bytes) hb_bundle_spill(core, stream, slot);
-  stream->spilled--;
+  count_spilled(core, stream, -1);
   bundle->bytes = taken;
   bundle->block = *block;
   bundle->base = base;
@@ -96,7 +102,7 @@ void hb_bundle_spill(struct hb_ordering *core, struct hb_core_stream *stream, ui
   core->resident_bytes -= bundle->bytes->size;
   hb_bytes_unref(bundle->bytes);
   bundle->bytes = NULL;
-  stream->spilled++;
+  count_spilled(core, stream, 1);
 }
 
 struct hb_slice hb_bundle_frame(const struct hb_held_bundle *bundle, uint32_t index) {

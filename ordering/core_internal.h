@@ -60,7 +60,7 @@ struct hb_share {
   size_t firsts_from;
   size_t firsts_to;
   size_t released; /* of the firsts, the lowest ones: written to the log */
-  size_t bytes;    /* of its batches */
+  size_t bytes;    /* of its batches, as blocks */
 };
 
 /* What one commit takes. */
@@ -103,6 +103,7 @@ struct hb_ordering {
   uint64_t arrivals;
   size_t index_bytes;    /* pages, bundle tables, kept refusals of all streams */
   size_t resident_bytes; /* bundles in memory, all streams */
+  size_t spilled;        /* bundles not in memory, all streams */
   size_t entry_overhead; /* of one event in a block, at most */
   size_t block_overhead;
   struct hb_now now;

@@ -60,11 +60,17 @@ static void cut_tails(struct hb_ordering *core) {
 static size_t rank_bundles(struct hb_ordering *core) {
   size_t count = 0;
   size_t pinned = 0;
+  size_t rewrites = 0;
   for (size_t i = 0; i < core->streams_count; i++) {
     const struct hb_core_stream *stream = core->streams[i];
     for (uint32_t slot = 0; slot < stream->bundles_count; slot++) {
       const struct hb_held_bundle *bundle = &stream->bundles[slot];
-      if (!bundle->bytes || bundle->flags & HB_BUNDLE_REWRITE) continue;
+      if (!bundle->bytes) continue;
+      if (bundle->flags & HB_BUNDLE_REWRITE &&
+          rewrites + bundle->bytes->size <= memory_max(core) / 4) {
+        rewrites += bundle->bytes->size;
+        continue;
+      }
       if (is_next(stream, bundle) && pinned + bundle->bytes->size <= memory_max(core) / 2) {
         pinned += bundle->bytes->size;
         continue;
@@ -161,6 +167,7 @@ static void plan_ahead(struct hb_ordering *core, struct hb_core_stream *stream, 
 static void plan(struct hb_ordering *core) {
   core->fetch_stale = false;
   core->fetch_plan_count = core->fetch_plan_next = 0;
+  if (!core->spilled) return;
   (void)plan_next(core);
   size_t bytes = core->resident_bytes + core->fetches_bytes;
   for (size_t i = 0; i < core->fetch_plan_count; i++) bytes += core->fetch_plan[i].bytes;

@@ -316,6 +316,14 @@ static void replace_stream(struct scenario *s) {
   add_stream(s, at);
 }
 
+static void change_limits(struct scenario *s) {
+  struct hb_fake_stream *stored = hb_fake_find(&s->driver.store, s->ids[below(s, STREAMS)]);
+  stored->config.limits.ahead_max = 1 + below(s, 300);
+  stored->config.limits.gaps_max = 1 + below(s, 30);
+  stored->config.limits.held_events_max = 1 + below(s, 200);
+  hb_ordering_update_stream(s->driver.core, stored->id, &stored->config);
+}
+
 static void step(struct scenario *s) {
   uint64_t what = below(s, 100);
   s->driver.now.served_ms += below(s, 900);
@@ -331,7 +339,11 @@ static void step(struct scenario *s) {
   } else if (what < 97) {
     rebuild(s);
   } else if (what < 98) {
-    replace_stream(s);
+    if (chance(s, 50)) {
+      replace_stream(s);
+    } else {
+      change_limits(s);
+    }
   } else {
     s->disk_reserve = chance(s, 30);
     hb_ordering_set_disk_reserve(s->driver.core, s->disk_reserve);
