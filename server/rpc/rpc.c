@@ -83,6 +83,12 @@ static void sweep_lane(struct hb_post *post) {
   }
 }
 
+static void room_came(struct hb_post *post) {
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, room_post);
+  lane->room_posted = false;
+  hb_call_unpark(lane);
+}
+
 void hb_rpc_sweep(struct hb_rpc *rpc) {
   for (uint32_t i = 0; i < rpc->lanes_count; i++) {
     struct hb_lane *lane = &rpc->lanes[i];
@@ -100,6 +106,7 @@ static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
     lane->rpc = rpc;
     lane->drain_post.fire = drain_lane;
     lane->sweep_post.fire = sweep_lane;
+    lane->room_post.fire = room_came;
     lane->cut_timer.fire = cut;
     lane->pump = hb_pump_create();
     grpc_server_register_completion_queue(rpc->server, hb_pump_queue(lane->pump), NULL);
