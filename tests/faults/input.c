@@ -1,3 +1,4 @@
+/* Decides which events a run sends, and in which order: all from its seed. */
 #include "tests/faults/input.h"
 
 enum { DISPLACED = 20 };

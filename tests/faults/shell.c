@@ -1,3 +1,4 @@
+/* Decides the order of a server without threads: submit, decide, write, answer. */
 #include "tests/faults/shell.h"
 
 #include <inttypes.h>
