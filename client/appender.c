@@ -125,6 +125,8 @@ int holdback_append(struct holdback_appender *appender, uint64_t index,
   size_t event_size = hbc_event_size(event);
   int status = hbc_event_check(event, event_size, error);
   if (status) return status;
+  if (atomic_load_explicit(&appender->failed, memory_order_relaxed))
+    return hand_over(appender, false, error);
   size_t frame_size = hbc_frame_size(event_size);
   struct hbc_batch *batch = appender->filling;
   if (batch && (batch->count >= appender->batch_events ||

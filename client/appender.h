@@ -42,6 +42,7 @@ struct holdback_appender {
   struct hbc_batch *filling; /* NULL = nothing collected */
   size_t size_guess;         /* bytes that the last batch needed */
 
+  atomic_bool failed; /* broken.status is set: what holdback_append looks at without the mutex */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   /* protected by mutex */
@@ -79,6 +80,8 @@ struct holdback_appender {
 
 /* Connect where needed and send what can be sent. */
 void hbc_appender_pump(struct holdback_appender *appender);
+/* Something is asked of the server: the time until an answer counts, if it does not already. */
+void hbc_appender_attempt(struct holdback_appender *appender);
 /* For good: everything unanswered is dropped, whoever waits gets `error`. */
 void hbc_appender_break(struct holdback_appender *appender, const struct holdback_error *error);
 /* Begin to end; `closed` is signalled when nothing of it is under way any more. */

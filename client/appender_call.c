@@ -47,11 +47,15 @@ static grpc_byte_buffer *request_of(struct holdback_appender *appender, struct h
 
 static const struct hbc_call_handler handler;
 
-static void open_call(struct holdback_appender *appender) {
+void hbc_appender_attempt(struct holdback_appender *appender) {
   hbc_backoff_attempt(&appender->backoff, hb_clock_mono_ms());
   if (!appender->give_up_at.at_ms)
     hbc_timer_set(appender->client, &appender->give_up_at,
                   appender->backoff.failing_ms + appender->reconnect_timeout_ms);
+}
+
+static void open_call(struct holdback_appender *appender) {
+  hbc_appender_attempt(appender);
   hbc_call_start(&appender->call, appender->client, "/holdback.v1.IngestService/AppendStream",
                  &handler);
   appender->opening = true;
@@ -160,7 +164,8 @@ static void on_again(struct hbc_timer *timer) { hbc_appender_pump(OWNER(timer, a
 /* A connected server that is slow to answer is waited for: it may be syncing, or drowning. */
 static void on_give_up(struct hbc_timer *timer) {
   struct holdback_appender *appender = OWNER(timer, give_up_at);
-  if (hbc_call_is_open(&appender->call) && hbc_client_is_connected(appender->client)) {
+  bool asked = hbc_call_is_open(&appender->call) || appender->polling;
+  if (asked && hbc_client_is_connected(appender->client)) {
     hbc_timer_set(appender->client, timer, hb_clock_mono_ms() + STILL_CONNECTED_MS);
     return;
   }
@@ -188,6 +193,7 @@ void hbc_appender_break(struct holdback_appender *appender, const struct holdbac
   hbc_outbox_done(&appender->outbox);
   pthread_mutex_lock(&appender->mutex);
   appender->broken = *error;
+  atomic_store(&appender->failed, true);
   pthread_cond_broadcast(&appender->changed);
   pthread_mutex_unlock(&appender->mutex);
 }

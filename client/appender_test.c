@@ -7,7 +7,7 @@
 #include <string.h>
 /* cmocka.h needs those first. */
 #include <cmocka.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "base/frame/scan.h"
@@ -275,6 +275,7 @@ static void a_refusal_is_final(void **state) {
   assert_string_equal(error.message, "dropped");
   assert_int_equal(progress(f).stored, 10);
   assert_int_equal(holdback_appender_push(f->appender, NULL), HOLDBACK_INVALID_ARGUMENT);
+  assert_int_equal(append(f, 200, 200), HOLDBACK_INVALID_ARGUMENT);
 }
 
 /* Without a server the appender gives up in time, and says so. */
@@ -359,6 +360,19 @@ static void a_full_window_ends(void **state) {
   assert_int_equal(f->outcomes[3], HOLDBACK_WINDOW_FULL);
 }
 
+/* A server that is gone while refused events wait: its absence ends the appender, and is what is
+ * said; a full window is not. */
+static void a_server_lost_while_waiting(void **state) {
+  struct fixture *f = *state;
+  f->model.ahead_max = 5;
+  start(f, 10, 1500);
+  assert_int_equal(append(f, 100, 0), 0);
+  while (holdback_appender_push(f->appender, NULL) == 0 && !progress(f).has_frontier) sched_yield();
+  stop_server(f);
+  assert_int_equal(holdback_appender_flush(f->appender, NULL), HOLDBACK_UNAVAILABLE);
+  assert_int_equal(progress(f).window_full, 0);
+}
+
 /* An event that no stream takes is refused at once, and the appender goes on. */
 static void a_bad_event_breaks_nothing(void **state) {
   struct fixture *f = *state;
@@ -385,6 +399,7 @@ int main(void) {
       TEST(refused_events_go_again),
       TEST(polling_sees_a_raised_limit),
       TEST(a_full_window_ends),
+      TEST(a_server_lost_while_waiting),
       TEST(a_bad_event_breaks_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -118,6 +118,15 @@ static void take_poll(struct holdback_appender *appender,
     appender->window.hope = true;
 }
 
+/* That the server can't be asked just now is no news of the stream; for too long, it is the end.
+ * Anything else it says of the stream is: it may be gone. */
+static void poll_failed(struct holdback_appender *appender, const struct holdback_error *error) {
+  bool transient = hbc_status_is_transient(error) || error->status == HOLDBACK_DEADLINE_EXCEEDED;
+  bool over =
+      hbc_backoff_is_over(&appender->backoff, hb_clock_mono_ms(), appender->reconnect_timeout_ms);
+  if (!transient || over) hbc_appender_break(appender, error);
+}
+
 static void on_polled(struct hbc_unary *unary, grpc_byte_buffer *answer,
                       const struct holdback_error *error) {
   struct holdback_appender *appender = OWNER(unary, poll);
@@ -127,11 +136,11 @@ static void on_polled(struct hbc_unary *unary, grpc_byte_buffer *answer,
     return;
   }
   if (!answer) {
-    /* The stream may be gone; that the server can't be asked just now is no news. */
-    if (!hbc_status_is_transient(error) && error->status != HOLDBACK_DEADLINE_EXCEEDED)
-      hbc_appender_break(appender, error);
+    poll_failed(appender, error);
     return;
   }
+  hbc_backoff_succeeded(&appender->backoff);
+  hbc_timer_clear(appender->client, &appender->give_up_at);
   ProtobufCMessage *got =
       hbc_bytebuf_unpack(&holdback__v1__get_stream_response__descriptor, answer);
   if (got) {
@@ -153,6 +162,7 @@ static void on_poll_time(struct hbc_timer *timer) {
                                       .request = hbc_bytebuf_pack(&request.base),
                                       .done = on_polled};
   appender->polling = true;
+  hbc_appender_attempt(appender);
   hbc_unary_start(&appender->poll);
 }
 
@@ -194,10 +204,11 @@ static void give_up(struct holdback_appender *appender) {
   (void)hbc_error_set(
       &error, HOLDBACK_RESOURCE_EXHAUSTED, "WINDOW_FULL",
       "stream '%s': [%" PRId64 ", %" PRId64
-      ") is missing and complete_to did not move for %u ms; %zu events were not taken (%s), the "
+      ") is missing and complete_to did not move for %u ms; %zu %s not taken (%s), the "
       "lowest is %" PRId64,
       appender->stream, missing.start, missing.end, (unsigned)appender->window_timeout_ms, count,
-      holdback_reason_name(lowest->reason), lowest->sequence);
+      count == 1 ? "event was" : "events were", holdback_reason_name(lowest->reason),
+      lowest->sequence);
   tell_given_up(appender);
   pthread_mutex_lock(&appender->mutex);
   appender->progress.window_full += count;
@@ -210,13 +221,13 @@ static void give_up(struct holdback_appender *appender) {
 static void on_window_time(struct hbc_timer *timer) {
   struct holdback_appender *appender = OWNER(timer, window_at);
   uint64_t now_ms = hb_clock_mono_ms();
-  if (appender->backoff.failing_ms) {
+  if (appender->backoff.failing_ms && !hbc_client_is_connected(appender->client)) {
     /* Without a server nothing can move: that time does not count. */
     appender->window.moved_ms = now_ms;
     set_timers(appender);
     return;
   }
-  if (appender->retrying) {
+  if (appender->retrying || appender->backoff.failing_ms) {
     hbc_timer_set(appender->client, timer, now_ms + POLL_MS); /* its answer may be the movement */
     return;
   }

@@ -8,6 +8,8 @@
 #include "base/assert.h"
 #include "ordering/core_internal.h"
 
+enum { TINY_BYTES = 4096, TINY_PER_BUNDLE = 16 };
+
 /* ---- slots */
 
 /* By half: it counts against held_index_max as it is allocated. */
@@ -29,12 +31,17 @@ static uint32_t take_slot(struct hb_ordering *core, struct hb_core_stream *strea
   return (uint32_t)stream->bundles_count++;
 }
 
+static void count_spilled(struct hb_ordering *core, struct hb_core_stream *stream, int by) {
+  stream->spilled += (size_t)by;
+  core->spilled += (size_t)by;
+}
+
 uint32_t hb_bundle_create(struct hb_ordering *core, struct hb_core_stream *stream, uint64_t commit,
                           uint32_t part) {
   uint32_t slot = take_slot(core, stream);
   stream->bundles[slot] =
       (struct hb_held_bundle){.commit = commit, .part = part, .flags = HB_BUNDLE_USED};
-  stream->spilled++;
+  count_spilled(core, stream, 1);
   return slot;
 }
 
@@ -50,7 +57,7 @@ void hb_bundle_drop(struct hb_ordering *core, struct hb_core_stream *stream, uin
   struct hb_held_bundle *bundle = &stream->bundles[slot];
   HB_ASSERT(bundle->flags & HB_BUNDLE_USED && !(bundle->flags & HB_BUNDLE_FETCHING));
   if (bundle->bytes) hb_bundle_spill(core, stream, slot);
-  stream->spilled--;
+  count_spilled(core, stream, -1);
   stream->held_bytes -= bundle->disk_bytes;
   stream->live_bytes -= bundle->live_bytes;
   remove_candidate(stream, bundle);
@@ -63,6 +70,7 @@ void hb_bundle_drop_all(struct hb_ordering *core, struct hb_core_stream *stream)
   for (uint32_t slot = 0; slot < stream->bundles_count; slot++) {
     if (stream->bundles[slot].bytes) hb_bundle_spill(core, stream, slot);
   }
+  core->spilled -= stream->spilled;
   core->index_bytes -= stream->bundles_cap * sizeof *stream->bundles;
   free(stream->bundles);
   stream->bundles = NULL;
@@ -82,7 +90,7 @@ void hb_bundle_set_bytes(struct hb_ordering *core, struct hb_core_stream *stream
   struct hb_held_bundle *bundle = &stream->bundles[slot];
   struct hb_bytes *taken = hb_bytes_ref(bytes);
   if (bundle->bytes) hb_bundle_spill(core, stream, slot);
-  stream->spilled--;
+  count_spilled(core, stream, -1);
   bundle->bytes = taken;
   bundle->block = *block;
   bundle->base = base;
@@ -94,7 +102,7 @@ void hb_bundle_spill(struct hb_ordering *core, struct hb_core_stream *stream, ui
   core->resident_bytes -= bundle->bytes->size;
   hb_bytes_unref(bundle->bytes);
   bundle->bytes = NULL;
-  stream->spilled++;
+  count_spilled(core, stream, 1);
 }
 
 struct hb_slice hb_bundle_frame(const struct hb_held_bundle *bundle, uint32_t index) {
@@ -111,9 +119,15 @@ struct hb_receipt hb_bundle_receipt(const struct hb_held_bundle *bundle, uint32_
 
 /* ---- what waits */
 
-static bool is_candidate(const struct hb_held_bundle *bundle) {
+/* At least sixteen of them make one bundle. */
+bool hb_bundle_is_tiny(const struct hb_ordering *core, const struct hb_held_bundle *bundle) {
+  return bundle->disk_bytes < TINY_BYTES &&
+         bundle->disk_bytes < core->options.bundle_bytes / TINY_PER_BUNDLE;
+}
+
+static bool is_candidate(const struct hb_ordering *core, const struct hb_held_bundle *bundle) {
   if (bundle->next == bundle->count) return false;
-  return hb_bundle_is_sparse(bundle) || bundle->disk_bytes < HB_TINY_BUNDLE_BYTES;
+  return hb_bundle_is_sparse(bundle) || hb_bundle_is_tiny(core, bundle);
 }
 
 static void make_sparse(struct hb_ordering *core, struct hb_core_stream *stream) {
@@ -126,7 +140,7 @@ static void make_sparse(struct hb_ordering *core, struct hb_core_stream *stream)
 
 void hb_bundle_consider(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot) {
   struct hb_held_bundle *bundle = &stream->bundles[slot];
-  if (!is_candidate(bundle)) {
+  if (!is_candidate(core, bundle)) {
     remove_candidate(stream, bundle);
     return;
   }

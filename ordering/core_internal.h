@@ -5,6 +5,7 @@
  *   needs.c     NEED out and back                  admission.c outcomes: first copies, limits
  *   release.c   the walk, log blocks               hold.c      bundles of what must wait
  *   rewrite.c   sparse and tiny bundles            residency.c spill and FETCH
+ *   regroup.c   wide bundles, before they spill
  *   bundles.c   the table of bundles               kept.c      refusals kept aside, their quota
  *   gaps.c      rows of gaps                       outbox.c    the commit's arrays
  *   decide.c    the order of it all                recover.c   a stream from the store */
@@ -60,7 +61,7 @@ struct hb_share {
   size_t firsts_from;
   size_t firsts_to;
   size_t released; /* of the firsts, the lowest ones: written to the log */
-  size_t bytes;    /* of its batches */
+  size_t bytes;    /* of its batches, as blocks */
 };
 
 /* What one commit takes. */
@@ -103,6 +104,7 @@ struct hb_ordering {
   uint64_t arrivals;
   size_t index_bytes;    /* pages, bundle tables, kept refusals of all streams */
   size_t resident_bytes; /* bundles in memory, all streams */
+  size_t spilled;        /* bundles not in memory, all streams */
   size_t entry_overhead; /* of one event in a block, at most */
   size_t block_overhead;
   struct hb_now now;
@@ -119,9 +121,10 @@ struct hb_ordering {
   size_t sparse_count;
   size_t sparse_cap;
   bool rewrite_ready;
-  bool empty_bundles;   /* some stream has recovered bundles to delete */
-  size_t unreadable;    /* FETCHes that failed since the last commit */
-  uint64_t gaps_due_ms; /* served time of the next look for rows of gaps */
+  struct hb_core_stream *regroup_stream; /* NULL: none */
+  bool empty_bundles;                    /* some stream has recovered bundles to delete */
+  size_t unreadable;                     /* FETCHes that failed since the last commit */
+  uint64_t gaps_due_ms;                  /* served time of the next look for rows of gaps */
 
   struct hb_batch_list ready; /* ascending by arrival, kept in node.weight */
   struct hb_batch_list answered;
@@ -228,6 +231,7 @@ struct hb_hold {
   uint32_t slot; /* of the bundle being made */
   size_t frames_bytes;
   bool times;
+  bool sorted;            /* what is made is narrow (regroup.c) */
   struct hb_held_run run; /* not in the index yet; length 0 = none */
 };
 struct hb_hold hb_hold_begin(struct hb_ordering *core, struct hb_core_stream *stream, bool cover);
@@ -256,16 +260,25 @@ int64_t hb_bundle_sequence(const struct hb_held_bundle *bundle, uint32_t index);
 struct hb_receipt hb_bundle_receipt(const struct hb_held_bundle *bundle, uint32_t index);
 /* The lowest `count` of what waits were taken out; keeps low and live_bytes. */
 void hb_bundle_advance(struct hb_core_stream *stream, uint32_t slot, uint32_t count);
+bool hb_bundle_is_tiny(const struct hb_ordering *core, const struct hb_held_bundle *bundle);
 /* Put it among the candidates for a rewrite, or take it away. */
 void hb_bundle_consider(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot);
 
 /* rewrite.c */
-enum { HB_TINY_BUNDLE_BYTES = 4096 };
 void hb_rewrite(struct hb_ordering *core);
 /* Whether the next decide would rewrite something, after a change. */
 void hb_rewrite_look(struct hb_ordering *core);
 /* Bundles that a rewrite waits for, appended to the fetch plan. */
 void hb_rewrite_plan_fetches(struct hb_ordering *core, struct hb_core_stream *stream);
+
+/* What waits of the bundles in core->dropping goes into new ones. Returns the bytes put. */
+size_t hb_rewrite_chosen(struct hb_ordering *core, struct hb_core_stream *stream, bool sorted);
+
+/* regroup.c. In memory, and reaches so far that reading it back would be for a few events. */
+bool hb_regroup_is_wide(const struct hb_held_bundle *bundle);
+/* Where wide bundles take much of the memory, the next decide sorts some. */
+void hb_regroup_look(struct hb_ordering *core);
+void hb_regroup(struct hb_ordering *core);
 
 /* residency.c */
 void hb_residency_trim(struct hb_ordering *core);

@@ -77,6 +77,7 @@ const struct hb_commit *hb_ordering_decide(struct hb_ordering *core, struct hb_n
   core->commit.number = core->options.last_commit + 1;
   decide_batches(core);
   hb_rewrite(core);
+  hb_regroup(core);
   hb_gaps_write_rows(core);
   hb_release_settle(core);
   note_complete_to(core);
@@ -146,5 +147,6 @@ void hb_ordering_fail(struct hb_ordering *core) {
 
 bool hb_ordering_has_work(const struct hb_ordering *core) {
   if (core->dead) return false;
-  return core->ready.first || core->rewrite_ready || hb_release_has_work(core);
+  return core->ready.first || core->rewrite_ready || core->regroup_stream ||
+         hb_release_has_work(core);
 }

@@ -41,6 +41,7 @@ static void cut(struct hb_hold *hold) {
   bundle->disk_bytes = bytes->size;
   bundle->live_bytes = hold->frames_bytes;
   if (hold->times) bundle->flags |= HB_BUNDLE_TIMES;
+  if (hold->sorted) bundle->flags |= HB_BUNDLE_SORTED;
   stream->held_bytes += bytes->size;
   stream->live_bytes += hold->frames_bytes;
   hb_bundle_set_bytes(core, stream, hold->slot, bytes, &block, 0);
@@ -50,9 +51,13 @@ static void cut(struct hb_hold *hold) {
   hold->times = false;
 }
 
+/* Narrow ones are small, so that many passes find room in memory beside each other. */
+static size_t bundle_bytes(const struct hb_hold *hold) {
+  return hold->sorted ? hold->core->options.bundle_bytes / 4 : hold->core->options.bundle_bytes;
+}
+
 static bool needs_new_bundle(const struct hb_hold *hold, uint32_t frame_size) {
-  return hold->slot == HB_SLOT_NONE ||
-         hold->frames_bytes + frame_size > hold->core->options.bundle_bytes;
+  return hold->slot == HB_SLOT_NONE || hold->frames_bytes + frame_size > bundle_bytes(hold);
 }
 
 uint64_t hb_hold_bytes_with(const struct hb_hold *hold, uint32_t frame_size) {

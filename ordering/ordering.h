@@ -8,6 +8,9 @@
  *   decide(now)     ->  commit: the caller writes it
  *   committed()     ->  take_answered*            or  fail() after a failed write
  *
+ * take_need and take_fetch want to be called again after committed, and after a decide that gave
+ * NULL: it may have found that a batch must ask. Blocks handed in are borrowed for the call.
+ *
  * Between decide and committed nothing else may be called but answer_need, fetched and submit;
  * the state is provisional until committed. After fail the core can only be destroyed: whoever
  * goes on builds a new one from the store (I6). */

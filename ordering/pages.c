@@ -127,18 +127,61 @@ static bool span_holds(const struct hb_page *page, uint32_t at, int64_t key) {
   return at + 1 == page->count || key < span[at + 1].start;
 }
 
-static uint32_t find_span(const struct hb_page *page, int64_t key, uint32_t hint) {
+/* Where the key would be if starts were evenly spread, which they nearly are: a few cache lines
+ * from there it is found, while halving would touch one for each step. `end` > key >= first. */
+static uint32_t guess_span(const struct hb_page *page, int64_t key, int64_t first, int64_t end) {
+  double part =
+      (double)((uint64_t)key - (uint64_t)first) / (double)((uint64_t)end - (uint64_t)first);
+  uint32_t guess = (uint32_t)(part * (double)page->count);
+  return guess < page->count ? guess : page->count - 1;
+}
+
+/* The last span of [low, high) with start <= key; that at `low` is one. */
+static uint32_t halve(const struct hb_span *spans, uint32_t low, uint32_t high, int64_t key) {
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (spans[middle].start <= key) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* The first span's start is <= key. Growing steps away from the guess, then halving. */
+static uint32_t find_from(const struct hb_page *page, int64_t key, uint32_t guess) {
+  const struct hb_span *spans = page->spans + page->begin;
+  uint32_t step = 1;
+  if (spans[guess].start <= key) {
+    uint32_t low = guess;
+    uint32_t high = guess + 1;
+    while (high < page->count && spans[high].start <= key) {
+      low = high;
+      high += step;
+      step *= 2;
+    }
+    return halve(spans, low, high < page->count ? high : page->count, key);
+  }
+  uint32_t high = guess;
+  uint32_t low = guess - 1; /* the guess is not the first: that one is <= key */
+  while (spans[low].start > key) {
+    high = low;
+    low = low > step ? low - step : 0;
+    step *= 2;
+  }
+  return halve(spans, low, high, key);
+}
+
+static uint32_t find_span(const struct hb_pages *pages, size_t at, int64_t key, uint32_t hint) {
+  const struct hb_page_top *tops = tops_of(pages) + at;
+  const struct hb_page *page = tops->page;
   if (span_holds(page, hint, key)) return hint;
   if (span_holds(page, hint + 1, key)) return hint + 1;
-  const struct hb_span *first = page->spans + page->begin;
-  const struct hb_span *base = first;
-  uint32_t count = page->count;
-  while (count > 1) {
-    uint32_t half = count / 2;
-    base = base[half].start <= key ? base + half : base;
-    count -= half;
-  }
-  return (uint32_t)(base - first);
+  int64_t end =
+      at + 1 < pages->count ? tops[1].start : page->spans[page->begin + page->count - 1].start;
+  if (key >= end) return page->count - 1;
+  return find_from(page, key, guess_span(page, key, tops->start, end));
 }
 
 bool hb_pages_floor(const struct hb_pages *pages, int64_t key, struct hb_place *place) {
@@ -147,7 +190,7 @@ bool hb_pages_floor(const struct hb_pages *pages, int64_t key, struct hb_place *
     return false;
   }
   size_t page = find_page(pages, key, place->page);
-  place->at = find_span(hb_pages_page(pages, page), key, place->at);
+  place->at = find_span(pages, page, key, place->at);
   place->page = page;
   return true;
 }

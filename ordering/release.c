@@ -16,7 +16,7 @@ struct walk {
   int64_t at;             /* the next sequence */
   int64_t block_from;
   size_t frames_bytes; /* in the block being made */
-  size_t spent;        /* blocks made, at most */
+  size_t spent;        /* blocks made */
   size_t budget;
   bool first; /* of the commit: it may write one event of any size */
   bool cut;   /* stopped by the budget */
@@ -35,9 +35,7 @@ void hb_release_enqueue(struct hb_ordering *core, struct hb_core_stream *stream)
 static void close_block(struct walk *walk) {
   struct hb_ordering *core = walk->core;
   if (!core->entries_count) return;
-  walk->spent +=
-      core->block_overhead + core->entries_count * core->entry_overhead + walk->frames_bytes;
-  hb_outbox_block(core, walk->stream, walk->block_from, walk->at);
+  walk->spent += hb_outbox_block(core, walk->stream, walk->block_from, walk->at)->size;
   walk->block_from = walk->at;
   walk->frames_bytes = 0;
 }

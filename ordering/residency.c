@@ -1,11 +1,11 @@
 /* Decides which bundles stay in memory (held_memory_max over all streams) and which are read back.
  *
  * What is needed soonest stays: a bundle's rank is how far its lowest waiting event lies above its
- * stream's frontier. Over the budget, tails are cut out of bundles that are mostly drained, then
- * the farthest bundles are dropped until an eighth is free, so that this is rare. Ahead of need the
- * next fetch_ahead_bytes above each frontier are fetched; a bundle that a release stands before is
- * fetched even where memory is full, up to half of it, and is not dropped again before it was used:
- * however small memory is, releases go on. */
+ * stream's frontier. Where less than an eighth is free, tails are cut out of bundles that are
+ * mostly drained, then the farthest bundles are dropped; wide ones are sorted before (regroup.c).
+ * Ahead of need the next fetch_ahead_bytes above each frontier are fetched; a bundle that a release
+ * stands before is fetched even where memory is full, up to half of it, and is not dropped again
+ * before it was used: however small memory is, releases go on. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -56,20 +56,28 @@ static void cut_tails(struct hb_ordering *core) {
   }
 }
 
-/* Farthest last, as items {rank, stream's place, slot}. */
+/* Farthest last, as items {rank, stream's place, slot}; wide ones are sorted before they are
+ * spilled, where there is room for that. */
 static size_t rank_bundles(struct hb_ordering *core) {
   size_t count = 0;
   size_t pinned = 0;
+  size_t rewrites = 0;
   for (size_t i = 0; i < core->streams_count; i++) {
     const struct hb_core_stream *stream = core->streams[i];
     for (uint32_t slot = 0; slot < stream->bundles_count; slot++) {
       const struct hb_held_bundle *bundle = &stream->bundles[slot];
-      if (!bundle->bytes || bundle->flags & HB_BUNDLE_REWRITE) continue;
+      if (!bundle->bytes) continue;
+      if (bundle->flags & HB_BUNDLE_REWRITE &&
+          rewrites + bundle->bytes->size <= memory_max(core) / 4) {
+        rewrites += bundle->bytes->size;
+        continue;
+      }
       if (is_next(stream, bundle) && pinned + bundle->bytes->size <= memory_max(core) / 2) {
         pinned += bundle->bytes->size;
         continue;
       }
       uint64_t rank = (uint64_t)bundle->low - (uint64_t)stream->record.frontier;
+      if (hb_regroup_is_wide(bundle)) rank = 0;
       hb_reserve((void **)&core->due, &core->due_cap, count + 1, sizeof *core->due);
       core->due[count++] =
           (struct hb_item){.sequence = (int64_t)(rank >> 1), .batch = (uint32_t)i, .index = slot};
@@ -81,13 +89,17 @@ static size_t rank_bundles(struct hb_ordering *core) {
 }
 
 void hb_residency_trim(struct hb_ordering *core) {
-  if (core->resident_bytes <= memory_max(core)) return;
-  cut_tails(core);
-  if (core->resident_bytes <= memory_max(core)) return;
   size_t goal = memory_max(core) / 8 * 7;
+  if (core->resident_bytes <= goal) return;
+  cut_tails(core);
+  if (core->resident_bytes <= goal) return;
+  hb_regroup_look(core);
   for (size_t left = rank_bundles(core); left > 0 && core->resident_bytes > goal; left--) {
     const struct hb_item *item = &core->due[left - 1];
-    hb_bundle_spill(core, core->streams[item->batch], item->index);
+    struct hb_core_stream *stream = core->streams[item->batch];
+    bool wide = hb_regroup_is_wide(&stream->bundles[item->index]);
+    if (wide && core->resident_bytes <= memory_max(core)) break;
+    hb_bundle_spill(core, stream, item->index);
   }
   core->fetch_stale = true;
 }
@@ -161,6 +173,7 @@ static void plan_ahead(struct hb_ordering *core, struct hb_core_stream *stream, 
 static void plan(struct hb_ordering *core) {
   core->fetch_stale = false;
   core->fetch_plan_count = core->fetch_plan_next = 0;
+  if (!core->spilled) return;
   (void)plan_next(core);
   size_t bytes = core->resident_bytes + core->fetches_bytes;
   for (size_t i = 0; i < core->fetch_plan_count; i++) bytes += core->fetch_plan[i].bytes;

@@ -23,12 +23,13 @@ struct tally {
   size_t disk_bytes;
 };
 
-static struct tally count_candidates(const struct hb_core_stream *stream, bool resident_only) {
+static struct tally count_candidates(const struct hb_ordering *core,
+                                     const struct hb_core_stream *stream, bool resident_only) {
   struct tally tally = {0};
   for (size_t i = 0; i < stream->candidates_count; i++) {
     const struct hb_held_bundle *bundle = &stream->bundles[stream->candidates[i]];
     if (resident_only && !bundle->bytes) continue;
-    if (bundle->disk_bytes < HB_TINY_BUNDLE_BYTES) tally.tiny++;
+    if (hb_bundle_is_tiny(core, bundle)) tally.tiny++;
     if (!hb_bundle_is_sparse(bundle)) continue;
     tally.sparse++;
     tally.live_bytes += bundle->live_bytes;
@@ -47,7 +48,7 @@ static bool pays(const struct hb_ordering *core, const struct hb_core_stream *st
 
 static bool is_ready(const struct hb_ordering *core, const struct hb_core_stream *stream) {
   if (!stream->candidates_count) return false;
-  struct tally tally = count_candidates(stream, true);
+  struct tally tally = count_candidates(core, stream, true);
   return pays(core, stream, &tally);
 }
 
@@ -65,7 +66,7 @@ void hb_rewrite_look(struct hb_ordering *core) {
 }
 
 void hb_rewrite_plan_fetches(struct hb_ordering *core, struct hb_core_stream *stream) {
-  struct tally all = count_candidates(stream, false);
+  struct tally all = count_candidates(core, stream, false);
   if (!pays(core, stream, &all) || is_ready(core, stream)) return;
   size_t room = (size_t)core->options.limits.held_memory_max / 4;
   size_t planned = 0;
@@ -83,20 +84,30 @@ void hb_rewrite_plan_fetches(struct hb_ordering *core, struct hb_core_stream *st
 
 /* ---- doing it */
 
-/* The candidates in memory, a bundle's worth of frames; their events as items {sequence, slot,
- * index}. Returns the number of events; their slots are core->dropping. */
-static size_t collect(struct hb_ordering *core, struct hb_core_stream *stream) {
-  size_t count = 0;
-  size_t bytes = 0;
+/* Candidates that are sparse, or those that are not, in memory and not made by this commit, as long
+ * as all together are a bundle's worth of frames: into core->dropping. */
+static size_t choose(struct hb_ordering *core, const struct hb_core_stream *stream, bool sparse,
+                     size_t bytes) {
   for (size_t i = 0; i < stream->candidates_count; i++) {
     uint32_t slot = stream->candidates[i];
     const struct hb_held_bundle *bundle = &stream->bundles[slot];
     bool fits = !bytes || bytes + bundle->live_bytes <= core->options.bundle_bytes;
     if (!bundle->bytes || bundle->commit == core->commit.number || !fits) continue;
+    if (hb_bundle_is_sparse(bundle) != sparse) continue;
     bytes += bundle->live_bytes;
     hb_reserve((void **)&core->dropping, &core->dropping_cap, core->dropping_count + 1,
                sizeof *core->dropping);
     core->dropping[core->dropping_count++] = slot;
+  }
+  return bytes;
+}
+
+/* What waits of the chosen ones, ascending, as items {sequence, slot, index} in core->due. */
+static size_t collect(struct hb_ordering *core, const struct hb_core_stream *stream) {
+  size_t count = 0;
+  for (size_t i = 0; i < core->dropping_count; i++) {
+    uint32_t slot = core->dropping[i];
+    const struct hb_held_bundle *bundle = &stream->bundles[slot];
     uint32_t live = bundle->count - bundle->next;
     hb_reserve((void **)&core->due, &core->due_cap, count + live, sizeof *core->due);
     for (uint32_t k = bundle->next; k < bundle->count; k++) {
@@ -118,8 +129,10 @@ static void take_out(struct hb_ordering *core, struct hb_core_stream *stream, si
   }
 }
 
-static void put_in(struct hb_ordering *core, struct hb_core_stream *stream, size_t count) {
+static void put_in(struct hb_ordering *core, struct hb_core_stream *stream, size_t count,
+                   bool sorted) {
   struct hb_hold hold = hb_hold_begin(core, stream, false);
+  hold.sorted = sorted;
   for (size_t i = 0; i < count; i++) {
     const struct hb_item *item = &core->due[i];
     const struct hb_held_bundle *bundle = &stream->bundles[item->batch];
@@ -133,13 +146,12 @@ static void put_in(struct hb_ordering *core, struct hb_core_stream *stream, size
   hb_hold_end(&hold);
 }
 
-/* Returns the bytes put. */
-static size_t rewrite_stream(struct hb_ordering *core, struct hb_core_stream *stream) {
+size_t hb_rewrite_chosen(struct hb_ordering *core, struct hb_core_stream *stream, bool sorted) {
   size_t count = collect(core, stream);
   if (!count) return 0;
   uint64_t before = stream->held_bytes;
   take_out(core, stream, count);
-  put_in(core, stream, count);
+  put_in(core, stream, count, sorted);
   size_t bytes = (size_t)(stream->held_bytes - before);
   for (size_t i = 0; i < core->dropping_count; i++) {
     hb_outbox_drained(core, hb_bundle_id_of(stream, core->dropping[i]));
@@ -148,6 +160,14 @@ static size_t rewrite_stream(struct hb_ordering *core, struct hb_core_stream *st
   core->dropping_count = 0;
   hb_outbox_touch(core, stream);
   return bytes;
+}
+
+/* Sparse ones are chosen first: one of them alone is worth it, a tiny one alone would be put again
+ * as it is. */
+static size_t rewrite_stream(struct hb_ordering *core, struct hb_core_stream *stream) {
+  size_t bytes = choose(core, stream, true, 0);
+  (void)choose(core, stream, false, bytes);
+  return hb_rewrite_chosen(core, stream, false);
 }
 
 void hb_rewrite(struct hb_ordering *core) {

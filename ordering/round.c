@@ -39,16 +39,23 @@ static struct hb_share *share_of(struct hb_round *round, struct hb_core_stream *
   return &round->shares[stream->share - 1];
 }
 
-/* Blocks are a little larger than the batches that go into them: an eighth is left for that. */
+enum { EVENT_IN_BLOCK_BYTES = 8 };
+
+/* About what a batch is as log blocks. */
+static size_t block_bytes_of(const struct hb_batch *batch) {
+  return batch->bytes + (size_t)batch->count * EVENT_IN_BLOCK_BYTES;
+}
+
+/* A sixteenth of a stream's slice is left for the blocks' own bytes. */
 static bool fits(const struct hb_ordering *core, size_t taken, const struct hb_share *share,
                  const struct hb_batch *batch) {
-  size_t stream_max = core->options.release_stream_bytes / 8 * 7;
+  size_t stream_max = core->options.release_stream_bytes / 16 * 15;
   if (core->round.count == 0) return true;
   if (taken >= core->options.commit_bytes || batch->bytes > core->options.commit_bytes - taken) {
     return false;
   }
   return share->bytes == 0 ||
-         (share->bytes < stream_max && batch->bytes <= stream_max - share->bytes);
+         (share->bytes < stream_max && block_bytes_of(batch) <= stream_max - share->bytes);
 }
 
 static void choose(struct hb_ordering *core) {
@@ -69,7 +76,7 @@ static void choose(struct hb_ordering *core) {
     struct hb_share *share = share_of(round, hb_core_find_stream(core, batch->stream));
     if (!fits(core, taken, share, batch)) break;
     taken += batch->bytes;
-    share->bytes += batch->bytes;
+    share->bytes += block_bytes_of(batch);
     share->items_to += batch->count; /* the number, until fill_items */
     hb_reserve((void **)&round->batches, &round->cap, round->count + 1, sizeof *round->batches);
     round->batches[round->count++] = batch;

@@ -23,7 +23,8 @@ enum hb_bundle_flag {
   HB_BUNDLE_TIMES = 2,      /* some event may have a time: release looks */
   HB_BUNDLE_FETCHING = 4,   /* a FETCH is out */
   HB_BUNDLE_UNREADABLE = 8, /* the last FETCH failed: not again before the next commit */
-  HB_BUNDLE_REWRITE = 16    /* fetched for a rewrite: not spilled before that */
+  HB_BUNDLE_REWRITE = 16,   /* fetched for a rewrite: a quarter of the memory is for such */
+  HB_BUNDLE_SORTED = 32     /* made by a regrouping: narrow */
 };
 
 struct hb_held_bundle {

@@ -199,6 +199,7 @@ void hb_ordering_remove_stream(struct hb_ordering *core, uint64_t id) {
   core->fetch_stale = true;
   forget_in(core->releasing, &core->releasing_count, stream);
   forget_in(core->sparse, &core->sparse_count, stream);
+  if (core->regroup_stream == stream) core->regroup_stream = NULL;
   hb_core_free_stream(core, stream);
   fail_ready(core, id);
   hb_needs_drop(core, &id);

@@ -16,6 +16,7 @@
 #include "base/version.h"
 #include "server/config.h"
 #include "server/engine/engine.h"
+#include "server/memory.h"
 #include "server/options.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/rpc.h"
@@ -208,14 +209,16 @@ static int run(struct server *server) {
     say_ready(server);
     code = serve(server);
   }
-  grpc_shutdown_blocking();
-  return code;
+  /* Not grpc_shutdown: a thread of C core 1.51 that helps blocked writes sleeps up to 10 s in it,
+   * and all that matters is closed by now. */
+  _exit(code);
 }
 
 int main(int argc, char **argv) {
   struct server server = {.engine = NULL};
   struct hb_err err;
   bool print = false;
+  hb_memory_tune();
   hb_signals_init(&server.signals);
   if (hb_options_parse(argc, argv, &server.config, &print, &err)) {
     (void)fprintf(stderr, "holdbackd: %s\n", err.message);

@@ -86,7 +86,7 @@ static void many_blocks(int streams, int mib) {
   for (int i = 0; i < mib; i++) {
     for (int k = 0; k < 16; k++) {
       int n = i * 16 + k;
-      hb_write_put_block(writer, (uint64_t)(2 + n % streams), n, some_bytes(BLOCK_SIZE));
+      hb_write_put_block(writer, 2 + (uint64_t)(n % streams), n, some_bytes(BLOCK_SIZE));
     }
     uint64_t before = hb_clock_mono_ns();
     apply(true);

@@ -115,7 +115,9 @@ enum hb_code hb_folder_look(const char *path, enum hb_folder_state *out, struct 
     *out = HB_FOLDER_STORE;
     return HB_OK;
   }
-  if (look.rocksdb && !look.format_new) (void)strcpy(look.foreign, HB_FOLDER_ROCKSDB);
+  if (look.rocksdb && !look.format_new) {
+    (void)snprintf(look.foreign, sizeof look.foreign, "%s", HB_FOLDER_ROCKSDB);
+  }
   if (look.foreign[0]) {
     return hb_err_set(err, HB_VERSION, NULL,
                       "data folder: '%s' has '%s' in it but no FORMAT: it is not a store of "

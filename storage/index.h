@@ -16,9 +16,9 @@
 struct hb_index_entry {
   struct hb_slice key; /* borrowed */
   int64_t position;
-  int64_t block;       /* `from` of the log block */
-  uint32_t offset;     /* of the frame, from the start of the block's frames */
-  uint32_t length;     /* of the frame */
+  int64_t block;   /* `from` of the log block */
+  uint32_t offset; /* of the frame, from the start of the block's frames */
+  uint32_t length; /* of the frame */
 };
 
 /* Sort by (key, position) and write as one ingested file; durable on return. Positions of one key

@@ -50,7 +50,7 @@ HB_MUST_CHECK enum hb_code hb_bundle_each(struct hb_store *store, uint64_t strea
 
 struct hb_stored_stream {
   uint64_t stream;
-  bool deleting;    /* then nothing below is valid */
+  bool deleting; /* then nothing below is valid */
   struct hb_stream_config config;
   struct hb_frontier record;
   bool has_indexed_to;

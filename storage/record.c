@@ -161,8 +161,10 @@ void hb_log_data_put(uint8_t out[HB_LOG_DATA_SIZE], struct hb_log_data data) {
   out[1] = 'H';
   out[2] = 'B';
   hb_put_u64_le(out + 3, data.run);
-  hb_put_u64_le(out + 11, data.commit);
-  hb_put_u64_le(out + 19, data.synced);
+  hb_put_u64_le(out + 11, data.mark);
+  hb_put_u64_le(out + 19, data.commit);
+  hb_put_u64_le(out + 27, data.previous);
+  hb_put_u64_le(out + 35, data.synced);
 }
 
 enum hb_code hb_log_data_get(struct hb_slice value, struct hb_log_data *out, struct hb_err *err) {
@@ -171,7 +173,9 @@ enum hb_code hb_log_data_get(struct hb_slice value, struct hb_log_data *out, str
   if (code) return code;
   const uint8_t *magic = hb_take(&cursor, 2);
   struct hb_log_data data = {.run = hb_take_u64(&cursor)};
+  data.mark = hb_take_u64(&cursor);
   data.commit = hb_take_u64(&cursor);
+  data.previous = hb_take_u64(&cursor);
   data.synced = hb_take_u64(&cursor);
   code = hb_record_end(&cursor, "log data", value.size, err);
   if (code) return code;

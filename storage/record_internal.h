@@ -64,10 +64,12 @@ HB_MUST_CHECK enum hb_code hb_record_get_run(struct hb_slice value, struct hb_ru
 /* What each write tells in RocksDB's log, for a check of the log before RocksDB opens it. */
 struct hb_log_data {
   uint64_t run;
+  uint64_t mark; /* of the run, random: nobody can make up a record in what they send */
   uint64_t commit;
-  uint64_t synced; /* the last commit that was fsynced when this was written */
+  uint64_t previous; /* the commit written before this one; = commit: a run begins here */
+  uint64_t synced;   /* the last commit that was fsynced when this was written */
 };
-enum { HB_LOG_DATA_SIZE = 27 };
+enum { HB_LOG_DATA_SIZE = 43 };
 void hb_log_data_put(uint8_t out[HB_LOG_DATA_SIZE], struct hb_log_data data);
 HB_MUST_CHECK enum hb_code hb_log_data_get(struct hb_slice value, struct hb_log_data *out,
                                            struct hb_err *err);

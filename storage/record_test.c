@@ -62,7 +62,7 @@ static void put_samples(struct hb_buf out[7]) {
   hb_record_put_u64(&out[4], 77);
   hb_record_put_run(&out[5], (struct hb_run_record){1, 2});
   uint8_t data[HB_LOG_DATA_SIZE];
-  hb_log_data_put(data, (struct hb_log_data){1, 2, 3});
+  hb_log_data_put(data, (struct hb_log_data){1, 2, 3, 4, 5});
   hb_buf_append(&out[6], data, sizeof data);
 }
 
@@ -192,9 +192,10 @@ static void log_data_has_a_mark(void **state) {
   uint8_t bytes[HB_LOG_DATA_SIZE];
   struct hb_log_data back;
   struct hb_err err;
-  hb_log_data_put(bytes, (struct hb_log_data){7, UINT64_MAX, 9});
+  hb_log_data_put(bytes, (struct hb_log_data){7, 6, UINT64_MAX, 8, 9});
   must(hb_log_data_get(hb_slice_of(bytes, sizeof bytes), &back, &err), &err);
-  assert_true(back.run == 7 && back.commit == UINT64_MAX && back.synced == 9);
+  assert_true(back.run == 7 && back.mark == 6 && back.commit == UINT64_MAX);
+  assert_true(back.previous == 8 && back.synced == 9);
   bytes[1] = 'h';
   assert_int_equal(get_log_data(hb_slice_of(bytes, sizeof bytes), NULL), HB_CORRUPT);
 }

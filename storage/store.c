@@ -1,8 +1,8 @@
 /* Opening and closing. Decides the order in which a store comes into being and is opened:
  *
  *   create: folder, LOCK, FORMAT.new (synced), RocksDB, ids (synced), FORMAT.new -> FORMAT (synced)
- *   open:   LOCK, FORMAT, RocksDB (recovers), ids compared, orphans dropped and the run raised
- *           (one synced write)
+ *   open:   LOCK, FORMAT, WAL check, RocksDB (recovers), ids compared, orphans dropped and the run
+ *           raised (one synced write)
  *
  * A store exists from the moment when FORMAT does: whatever a crash leaves before that had nothing
  * stored in it and is made anew. With FORMAT there, a RocksDB that is not is damage. */
@@ -19,6 +19,7 @@
 #include "storage/lock_internal.h"
 #include "storage/record_internal.h"
 #include "storage/store_internal.h"
+#include "storage/wal_check_internal.h"
 
 enum { FIRST_STREAM = 1 };
 
@@ -44,8 +45,8 @@ static enum hb_code open_engine(struct hb_store *store, const struct hb_store_op
 
 /* ---- creation */
 
-static enum hb_code random_id(uint8_t id[HB_STORE_ID_SIZE], struct hb_err *err) {
-  if (getrandom(id, HB_STORE_ID_SIZE, 0) == HB_STORE_ID_SIZE) return HB_OK;
+static enum hb_code random_bytes(void *out, size_t size, struct hb_err *err) {
+  if (getrandom(out, size, 0) == (ssize_t)size) return HB_OK;
   return hb_err_set(err, HB_IO, NULL, "can't get random bytes: %s", strerror(errno));
 }
 
@@ -82,7 +83,7 @@ static void put_log_data(struct hb_batch_writer *batch, struct hb_log_data data)
 }
 
 static enum hb_code write_ids(struct hb_store *store, struct hb_err *err) {
-  enum hb_code code = random_id(store->info.incarnation, err);
+  enum hb_code code = random_bytes(store->info.incarnation, HB_STORE_ID_SIZE, err);
   if (code) return code;
   struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   put_meta_bytes(batch, HB_META_STORE_ID, store->info.store_id, HB_STORE_ID_SIZE);
@@ -118,7 +119,7 @@ static enum hb_code create(struct hb_store *store, const struct hb_store_options
   if (unfinished) code = take_up_unfinished(store, &format, &taken, err);
   if (!code && !taken) {
     format.version = HB_FORMAT_VERSION;
-    code = random_id(format.store_id, err);
+    code = random_bytes(format.store_id, HB_STORE_ID_SIZE, err);
     if (!code) code = hb_format_write_new(store->path, &format, err);
   }
   if (!code) code = open_engine(store, options, true, err);
@@ -145,6 +146,10 @@ static enum hb_code open_existing(struct hb_store *store, const struct hb_store_
                       store->path, strerror(errno));
   }
   free(current);
+  if (code) return code;
+  char *rocksdb = hb_folder_join(store->path, HB_FOLDER_ROCKSDB);
+  code = hb_wal_check(rocksdb, err);
+  free(rocksdb);
   if (code) return code;
   code = open_engine(store, options, false, err);
   if (code) hb_err_wrap(err, "data folder: can't open; restore it from a backup if it is damaged");
@@ -234,14 +239,17 @@ static enum hb_code begin_run(struct hb_store *store, struct hb_run_record befor
                               struct hb_err *err) {
   struct hb_store_info *info = &store->info;
   enum hb_code code = note_run(store, before, err);
+  if (!code) code = random_bytes(&store->run_mark, sizeof store->run_mark, err);
   if (code) return code;
   info->run++;
   struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   code = hb_recover_orphans(store, batch, err);
   put_run(batch, (struct hb_run_record){.run = info->run, .commit = info->last_commit});
-  put_log_data(batch,
-               (struct hb_log_data){
-                   .run = info->run, .commit = info->last_commit, .synced = info->last_commit});
+  put_log_data(batch, (struct hb_log_data){.run = info->run,
+                                           .mark = store->run_mark,
+                                           .commit = info->last_commit,
+                                           .previous = info->last_commit,
+                                           .synced = info->last_commit});
   if (!code) code = hb_rocks_write(store->engine, batch, true, err);
   hb_rocks_batch_destroy(batch);
   store->written = info->last_commit;

@@ -16,6 +16,8 @@ struct hb_store {
   int lock;
   struct hb_rocks *engine; /* owned */
 
+  uint64_t run_mark; /* random, in each record of the run */
+
   /* sequencer only */
   uint64_t written;      /* number of the last commit that was applied */
   uint64_t synced;       /* of the last one that is known to be durable */

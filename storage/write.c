@@ -207,8 +207,11 @@ enum hb_code hb_store_write(struct hb_store *store, struct hb_write *write, uint
   if (store->failure.code) return failed_before(store, err);
   HB_ASSERT(commit > store->written);
   uint8_t data[HB_LOG_DATA_SIZE];
-  hb_log_data_put(data, (struct hb_log_data){
-                            .run = store->info.run, .commit = commit, .synced = store->synced});
+  hb_log_data_put(data, (struct hb_log_data){.run = store->info.run,
+                                             .mark = store->run_mark,
+                                             .commit = commit,
+                                             .previous = store->written,
+                                             .synced = store->synced});
   hb_rocks_log_data(write->batch, hb_slice_of(data, sizeof data));
   if (hb_rocks_write(store->engine, write->batch, sync, &store->failure)) return fail(store, err);
   store->written = commit;

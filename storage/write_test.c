@@ -157,23 +157,33 @@ static bool is_in_log(struct fixture *fixture, struct hb_log_data data) {
   return found;
 }
 
-/* Each write says in RocksDB's log: run, its commit, and the last commit that was durable then;
- * an unsynced one does not move that, a sync does. */
+static void is_told(struct fixture *fixture, uint64_t commit, uint64_t previous, uint64_t synced) {
+  struct hb_log_data data = {.run = 1,
+                             .mark = fixture->store->run_mark,
+                             .commit = commit,
+                             .previous = previous,
+                             .synced = synced};
+  assert_true(is_in_log(fixture, data));
+  data.synced++;
+  assert_false(is_in_log(fixture, data));
+}
+
+/* Each write says in RocksDB's log: run and its mark, its commit, the one before it, and the last
+ * that was durable then; an unsynced one does not move that, a sync does. */
 static void writes_say_which_commit_they_are(void **state) {
   struct fixture *fixture = *state;
   struct hb_err err;
-  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1}));
+  is_told(fixture, 0, 0, 0);
   hb_write_put_served_ms(fixture->write, 1);
   must(hb_store_write(fixture->store, fixture->write, 10, true, &err), &err);
   must(hb_store_write(fixture->store, fixture->write, 11, false, &err), &err);
   must(hb_store_write(fixture->store, fixture->write, 12, false, &err), &err);
   must(hb_store_sync(fixture->store, &err), &err);
   must(hb_store_write(fixture->store, fixture->write, 13, true, &err), &err);
-  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 10, .synced = 0}));
-  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 11, .synced = 10}));
-  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 12, .synced = 10}));
-  assert_true(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 13, .synced = 12}));
-  assert_false(is_in_log(fixture, (struct hb_log_data){.run = 1, .commit = 13, .synced = 10}));
+  is_told(fixture, 10, 0, 0);
+  is_told(fixture, 11, 10, 10);
+  is_told(fixture, 12, 11, 10);
+  is_told(fixture, 13, 12, 12);
 }
 
 /* ---- held */

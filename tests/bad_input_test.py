@@ -7,6 +7,8 @@ are as they were, and the calls that were open all the time, on the same connect
 import queue
 import re
 import sys
+import threading
+import time
 import unittest
 
 import grpc
@@ -478,6 +480,65 @@ class BadInputTest(unittest.TestCase):
         self.assertEqual(self.runs(self.append_many("gaps", [2, 4, 6])),
                          [self.stored(2), self.full(1, "GAPS")])
         self.assertEqual(self.status("gaps").gaps_total, 2)
+
+    # ---- limits of the whole server
+
+    def test_huge_request(self):
+        """More than the server receives at all: refused; this connection and its calls go on."""
+        request = field(1, b"s") + field(2, b"\0" * 40 * MIB)
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.stubs.Append(request, timeout=CALL_S)
+        self.assertIn(caught.exception.code(), (grpc.StatusCode.RESOURCE_EXHAUSTED, INVALID))
+
+    def test_server_limits(self):
+        """Streams, subscriptions, calls: one too many is RESOURCE_EXHAUSTED, the others go on."""
+        exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
+        flags = ("--streams-max=3", "--subscriptions-max=2", "--calls-max=16")
+        with Server(HOLDBACKD, *flags) as server, server.channel() as channel:
+            stubs = Stubs(self.contract, channel)
+
+            def create(name):
+                config = self.message("StreamConfig", name=name, mode=1, first_sequence=1)
+                request = self.message("CreateStreamRequest", config=config)
+                return stubs.CreateStream(request, timeout=CALL_S)
+
+            def subscribe():
+                request = self.message("SubscribeRequest", stream="default", at=1,
+                                       progress_interval_ms=50)
+                return stubs.Subscribe(request, timeout=CALL_S)
+
+            create("a")
+            create("b")
+            self.refuse(lambda: create("c"), exhausted, "streams_max", 3)
+            open_calls = [subscribe() for _ in range(2)]
+            for call in open_calls:
+                next(call)
+            self.refuse(subscribe, exhausted, "subscriptions_max", 2)
+            release = threading.Event()
+            appends = [stubs.AppendStream(iter(release.wait, True)) for _ in range(13)]
+            self.addCleanup(release.set)
+            get = self.message("GetServerRequest")
+            stubs.GetServer(get, timeout=CALL_S)  # the sixteenth
+            appends.append(stubs.AppendStream(iter(release.wait, True)))
+            self.wait_for_refusal(lambda: stubs.GetServer(get, timeout=CALL_S), exhausted)
+            open_calls[0].cancel()
+            next(open_calls[1])
+
+    def wait_for_refusal(self, call, code):
+        """Calls are opened by other threads of this client: until the last one is there."""
+        deadline = time.monotonic() + CALL_S
+        while time.monotonic() < deadline:
+            try:
+                call()
+            except grpc.RpcError as error:
+                self.assertEqual(error.code(), code)
+                reason, domain, message = error_info(self.contract, error)
+                self.assertEqual(domain, "holdback")
+                self.assertTrue(reason)
+                self.assertIn("calls_max", message)
+                self.assertIn("16", message)
+                return
+        self.fail("never refused")
 
 
 if __name__ == "__main__":

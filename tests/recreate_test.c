@@ -12,8 +12,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "client/holdback.h"
 #include "tests/lib/server.h"
 
@@ -144,63 +146,61 @@ struct world {
   struct hbt_tempdir dir;
   struct hbt_server server;
   struct holdback_client *admin;
+  struct life lives[LIVES]; /* not on a test's stack: threads outlive a failed test */
 };
 
-static void world_open(struct world *world) {
+static int setup(void **state) {
+  struct world *world = hb_calloc(1, sizeof *world);
   hbt_tempdir_init(&world->dir, "recreate");
   hbt_server_init(&world->server, holdbackd, &world->dir);
-  assert_true(hbt_server_start(&world->server));
+  *state = world;
+  if (!hbt_server_start(&world->server)) return -1;
   world->admin = connect_to(world->server.listen);
-  assert_non_null(world->admin);
   create(world->admin);
+  return 0;
 }
 
-static void world_close(struct world *world) {
+static int teardown(void **state) {
+  struct world *world = *state;
   holdback_client_destroy(world->admin);
   hbt_server_done(&world->server);
   hbt_tempdir_done(&world->dir);
+  free(world);
+  return 0;
 }
 
 /* Under running clients: NOT_FOUND or FAILED_PRECONDITION for the old, a clean stream for the new.
  */
 static void test_clients_of_the_old_stream_are_refused(void **state) {
-  (void)state;
-  struct world world;
-  struct life lives[LIVES];
-  world_open(&world);
+  struct world *world = *state;
   for (int i = 0; i < LIVES; i++) {
-    life_start(&lives[i], world.server.listen, i + 1);
-    life_wait(world.admin);
-    recreate(world.admin);
+    life_start(&world->lives[i], world->server.listen, i + 1);
+    life_wait(world->admin);
+    recreate(world->admin);
   }
-  for (int i = 0; i < LIVES; i++) life_end(&lives[i]);
-  world_close(&world);
+  for (int i = 0; i < LIVES; i++) life_end(&world->lives[i]);
 }
 
 /* The server dies and the stream is made again while the clients try to come back: what they hold
  * unanswered must not end up in the new stream. */
 static void test_clients_come_back_to_another_stream(void **state) {
-  (void)state;
-  struct world world;
-  struct life lives[LIVES / 2];
-  world_open(&world);
+  struct world *world = *state;
   for (int i = 0; i < LIVES / 2; i++) {
-    life_start(&lives[i], world.server.listen, i + 1);
-    life_wait(world.admin);
-    hbt_server_kill(&world.server);
-    assert_true(hbt_server_start(&world.server));
-    recreate(world.admin);
+    life_start(&world->lives[i], world->server.listen, i + 1);
+    life_wait(world->admin);
+    hbt_server_kill(&world->server);
+    assert_true(hbt_server_start(&world->server));
+    recreate(world->admin);
   }
-  for (int i = 0; i < LIVES / 2; i++) life_end(&lives[i]);
-  world_close(&world);
+  for (int i = 0; i < LIVES / 2; i++) life_end(&world->lives[i]);
 }
 
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   holdbackd = argv[1];
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_clients_of_the_old_stream_are_refused),
-      cmocka_unit_test(test_clients_come_back_to_another_stream),
+      cmocka_unit_test_setup_teardown(test_clients_of_the_old_stream_are_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_clients_come_back_to_another_stream, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -22,6 +22,8 @@
 #include "tests/lib/server.h"
 
 enum { EVENTS = 4000, INPUT = EVENTS + EVENTS / 4, ROUNDS = 6, APPENDERS = 2, WAIT_MS = 30000 };
+/* About 9 MB: more than two commits may release. */
+enum { LONG_RELEASE = 60000 };
 
 static const char *holdbackd;
 
@@ -86,7 +88,8 @@ struct producer {
   struct holdback_appender *appenders[APPENDERS];
 };
 
-static void producer_open(struct producer *producer, struct world *world, size_t appenders) {
+static void producer_open(struct producer *producer, struct world *world, size_t appenders,
+                          holdback_on_result *on_result_of) {
   struct holdback_options options = {.server = world->server.listen};
   struct holdback_error error = {0};
   *producer = (struct producer){0};
@@ -95,7 +98,7 @@ static void producer_open(struct producer *producer, struct world *world, size_t
     struct holdback_appender_options appending = {
         .stream = "s",
         .batch_events = 1 + hbt_rng_below(&world->rng, 200),
-        .on_result = on_result,
+        .on_result = on_result_of,
         .context = world};
     assert_int_equal(
         holdback_appender_create(producer->client, &appending, &producer->appenders[i], &error),
@@ -132,7 +135,7 @@ static void create_stream(struct world *world, bool async_ack) {
   struct producer admin;
   struct holdback_error error = {0};
   struct holdback_stream_config config = {.name = "s", .first_sequence = 1, .async_ack = async_ack};
-  producer_open(&admin, world, 0);
+  producer_open(&admin, world, 0, NULL);
   assert_int_equal(holdback_stream_create(admin.client, &config, &error), HOLDBACK_OK);
   producer_close(&admin);
 }
@@ -143,7 +146,7 @@ static struct holdback_stream_status read_status(struct world *world) {
   struct producer admin;
   struct holdback_stream_status status;
   struct holdback_error error = {0};
-  producer_open(&admin, world, 0);
+  producer_open(&admin, world, 0, NULL);
   if (holdback_stream_get(admin.client, "s", NULL, &status, &error) != HOLDBACK_OK) {
     fail_msg("status: %s", error.message);
   }
@@ -189,7 +192,7 @@ static void restart(struct world *world) {
 /* Send up to `end` of this round's input, then pull the plug where not all was sent. */
 static void send_and_kill(struct world *world, size_t end) {
   struct producer producer;
-  producer_open(&producer, world, 1);
+  producer_open(&producer, world, 1, on_result);
   for (size_t i = 0; i < end; i++) producer_append(&producer, 0, i, world->input[i]);
   if (end < INPUT) {
     hbt_server_kill(&world->server);
@@ -227,7 +230,7 @@ static void test_appenders_survive(void **state) {
   create_stream(world, false);
   struct hbt_follower *follower = hbt_follower_start(world->server.listen, "s", 1);
   shuffle(world);
-  producer_open(&producer, world, APPENDERS);
+  producer_open(&producer, world, APPENDERS, on_result);
   size_t next_kill = hbt_rng_below(&world->rng, INPUT / 3);
   for (size_t i = 0; i < INPUT; i++) {
     if (i == next_kill) {
@@ -246,6 +249,28 @@ static void test_appenders_survive(void **state) {
   assert_true(hbt_follower_destroy(follower));
 }
 
+/* A release that takes several commits is cut short: after the restart it goes on by itself. */
+static void test_kill_in_long_release(void **state) {
+  struct world *world = *state;
+  struct producer producer;
+  create_stream(world, false);
+  struct hbt_follower *follower = hbt_follower_start(world->server.listen, "s", 1);
+  producer_open(&producer, world, 1, NULL);
+  for (uint32_t i = 2; i <= LONG_RELEASE; i++) producer_append(&producer, 0, i, i);
+  producer_flush(&producer);
+  producer_append(&producer, 0, 1, 1);
+  producer_flush(&producer);
+  hbt_server_kill(&world->server);
+  print_message("killed when %lld of %d were delivered\n",
+                (long long)hbt_follower_next(follower) - 1, LONG_RELEASE);
+  assert_true(hbt_server_start(&world->server));
+  assert_true(hbt_follower_wait(follower, LONG_RELEASE + 1, WAIT_MS));
+  assert_true(hbt_follow_once(world->server.listen, "s", 1, LONG_RELEASE + 1));
+  assert_int_equal(read_status(world).held_events, 0);
+  producer_close(&producer);
+  assert_true(hbt_follower_destroy(follower));
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   holdbackd = argv[1];
@@ -253,6 +278,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_resend_all, setup, teardown),
       cmocka_unit_test_setup_teardown(test_resend_all_async, setup, teardown),
       cmocka_unit_test_setup_teardown(test_appenders_survive, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_kill_in_long_release, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
-"""Counts what `bazel test --build_event_json_file=FILE` did: prints `PASSED FAILED`, then the
-labels of what failed. A target that did not build, test or not, counts as failed."""
+"""Counts what `bazel test --build_event_json_file=FILE` did: prints `PASSED FAILED`, then a line
+`LABEL LOG` for each target that failed; LOG is `-` where there is none. A target that did not
+build, test or not, counts as failed."""
 import json
 import sys
+import urllib.parse
 
-results = {}
+passed = {}
+logs = {}
 with open(sys.argv[1], encoding="utf-8") as stream:
     for line in stream:
         event = json.loads(line)
         identity = event["id"]
         if "testSummary" in identity:
-            passed = event["testSummary"].get("overallStatus") == "PASSED"
-            results[identity["testSummary"]["label"]] = passed
+            label = identity["testSummary"]["label"]
+            passed[label] = event["testSummary"].get("overallStatus") == "PASSED"
+        elif "testResult" in identity:
+            for output in event["testResult"].get("testActionOutput", []):
+                if output["name"] == "test.log":
+                    path = urllib.parse.urlparse(output.get("uri", "")).path
+                    logs[identity["testResult"]["label"]] = urllib.parse.unquote(path)
         elif "targetCompleted" in identity and "aborted" not in event:
             if not event.get("completed", {}).get("success"):
-                results.setdefault(identity["targetCompleted"]["label"], False)
-failed = sorted(label for label, passed in results.items() if not passed)
-print(len(results) - len(failed), len(failed))
+                passed.setdefault(identity["targetCompleted"]["label"], False)
+failed = sorted(label for label in passed if not passed[label])
+print(len(passed) - len(failed), len(failed))
 for label in failed:
-    print(label)
+    print(label, logs.get(label) or "-")

@@ -124,7 +124,8 @@ int command_fail(const struct holdback_error *error) {
 }
 
 bool command_print_json(json_t *owned) {
-  bool written = json_dumpf(owned, stdout, JSON_COMPACT) == 0 && putchar('\n') != EOF;
+  bool written =
+      json_dumpf(owned, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF;
   json_decref(owned);
   return written;
 }

@@ -163,7 +163,8 @@ static void print_numbers(FILE *out, const struct holdback_stream_status *status
     fprintf(out, "complete to      %" PRId64 "  being released\n", status->complete_to);
   if (status->has_highest) fprintf(out, "highest          %" PRId64 "\n", status->highest);
   describe_bytes(status->held_bytes, bytes, sizeof bytes);
-  fprintf(out, "held             %" PRIu64 " events, %s\n", status->held_events, bytes);
+  fprintf(out, "held             %" PRIu64 " event%s, %s\n", status->held_events,
+          status->held_events == 1 ? "" : "s", bytes);
   if (!status->has_max_event_time) return;
   char time[RFC3339_SIZE];
   rfc3339_format(status->max_event_time_seconds, status->max_event_time_nanos, time);

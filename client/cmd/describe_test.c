@@ -63,7 +63,7 @@ static void status_text(void **state) {
   describe_status(out, &config, &waiting, false);
   fclose(out);
   assert_non_null(strstr(text, "frontier         6"));
-  assert_non_null(strstr(text, "held             1 events, 120 B"));
+  assert_non_null(strstr(text, "held             1 event, 120 B"));
   assert_non_null(strstr(text, "[6, 7)  1 missing for 12 s  <- everything held waits for it"));
   assert_non_null(strstr(text, "\n  .#\n"));
   assert_null(strchr(text, '\033'));

@@ -97,10 +97,45 @@ static void test_history_is_compared(void **state) {
   hb_stream_unref(stream);
 }
 
+/* ---- group commit: the first write is held up until the other batches are handed in */
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int writes;
+
+static enum hb_code gated_write(struct hb_store *store, struct hb_write *write, uint64_t commit,
+                                bool sync, struct hb_err *err) {
+  pthread_mutex_lock(&gate);
+  pthread_mutex_unlock(&gate);
+  writes++;
+  return hb_store_write(store, write, commit, sync, err);
+}
+
+/* What comes while a write is on its way is one commit together: one write, one fsync. */
+static void test_group_commit(void **state) {
+  struct rig *rig = *state;
+  struct hb_stream *stream = rig_stream(rig, "s");
+  struct sent *sent[50];
+  pthread_mutex_lock(&gate);
+  atomic_store(&rig->engine->store_write, gated_write);
+  writes = 0;
+  for (int i = 0; i < 50; i++) sent[i] = rig_send_range(rig, stream, 0, 1 + i, 2 + i, 10);
+  pthread_mutex_unlock(&gate);
+  for (int i = 0; i < 50; i++) {
+    rig_wait(sent[i]);
+    assert_int_equal(sent[i]->append.batch.decisions[0].outcome, HB_OUTCOME_STORED);
+    rig_free(sent[i]);
+  }
+  assert_true(writes <= 4); /* two commits; served time, index rows at most */
+  assert_int_equal(rig_check_log(rig, stream, 1), 50);
+  atomic_store(&rig->engine->store_write, hb_store_write);
+  hb_stream_unref(stream);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_founding_example, setup, teardown),
       cmocka_unit_test_setup_teardown(test_answers_in_order, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_group_commit, setup, teardown),
       cmocka_unit_test_setup_teardown(test_history_is_compared, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

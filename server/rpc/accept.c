@@ -3,6 +3,7 @@
 #include <grpc/slice.h>
 
 #include "base/assert.h"
+#include "server/rpc/handoff.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 
@@ -11,7 +12,7 @@ static void request(struct hb_acceptor *acceptor) {
   grpc_completion_queue *queue = hb_pump_queue(lane->pump);
   grpc_call_details_init(&acceptor->details);
   grpc_metadata_array_init(&acceptor->metadata);
-  hb_tag_release(&acceptor->tag);
+  hb_handoff_give(&acceptor->tag);
   grpc_call_error error =
       grpc_server_request_call(lane->rpc->server, &acceptor->grpc, &acceptor->details,
                                &acceptor->metadata, queue, queue, &acceptor->tag);

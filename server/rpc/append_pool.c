@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/text.h"
 
@@ -39,7 +40,7 @@ void hb_append_pool_done(struct hb_append_pool *pool) {
   *pool = (struct hb_append_pool){0};
 }
 
-struct hb_append_batch *hb_append_pool_take(struct hb_append_pool *pool) {
+static struct hb_append_batch *take(struct hb_append_pool *pool, const grpc_slice *message) {
   struct hb_append_batch *batch = pool->free;
   if (!batch) {
     batch = hb_calloc(1, sizeof *batch);
@@ -47,11 +48,13 @@ struct hb_append_batch *hb_append_pool_take(struct hb_append_pool *pool) {
     pool->free = batch->next;
     pool->free_count--;
   }
-  batch->bytes = grpc_empty_slice();
+  batch->bytes = grpc_slice_ref(*message); /* a short message lies in the slice itself */
+  pool->bytes += GRPC_SLICE_LENGTH(batch->bytes);
   return batch;
 }
 
-void hb_append_pool_give(struct hb_append_pool *pool, struct hb_append_batch *batch) {
+static void give(struct hb_append_pool *pool, struct hb_append_batch *batch) {
+  pool->bytes -= GRPC_SLICE_LENGTH(batch->bytes);
   grpc_slice_unref(batch->bytes);
   if (pool->free_count >= FREE_MAX || batch->events.cap > EVENTS_KEPT) {
     free_batch(batch);
@@ -61,6 +64,13 @@ void hb_append_pool_give(struct hb_append_pool *pool, struct hb_append_batch *ba
   batch->next = pool->free;
   pool->free = batch;
   pool->free_count++;
+}
+
+void hb_append_batch_give(struct hb_lane *lane, struct hb_append_batch *batch) {
+  give(&lane->appends, batch);
+  if (!lane->first_parked || lane->room_posted || hb_lane_is_full(lane)) return;
+  lane->room_posted = true;
+  hb_pump_post(lane->pump, &lane->room_post); /* not here: the giver is in the middle of things */
 }
 
 /* ---- from message to batch */
@@ -136,14 +146,13 @@ enum hb_code hb_append_batch_make(struct hb_call *call, struct hb_append_target 
                                   const grpc_slice *message, struct hb_append_batch **out,
                                   struct hb_err *err) {
   struct hb_append_pool *pool = &call->lane->appends;
-  struct hb_append_batch *batch = hb_append_pool_take(pool);
-  batch->bytes = grpc_slice_ref(*message); /* a short message lies in the slice itself */
+  struct hb_append_batch *batch = take(pool, message);
   struct hb_slice bytes =
       hb_slice_of(GRPC_SLICE_START_PTR(batch->bytes), GRPC_SLICE_LENGTH(batch->bytes));
   struct hb_append_request request;
   enum hb_code code = check_and_scan(call, target, bytes, &request, &batch->events, err);
   if (code) {
-    hb_append_pool_give(pool, batch);
+    give(pool, batch);
     return code;
   }
   find_peer(call, target, request.producer);
@@ -157,8 +166,7 @@ enum hb_code hb_append_batch_make(struct hb_call *call, struct hb_append_target 
 /* ---- to the engine and back */
 
 static void deliver(struct hb_post *post) {
-  struct hb_append_batch *batch =
-      (struct hb_append_batch *)((char *)post - offsetof(struct hb_append_batch, post));
+  struct hb_append_batch *batch = HB_CONTAINER_OF(post, struct hb_append_batch, post);
   struct hb_call *call = batch->call;
   hb_uncount(&call->rpc->counters, HB_COUNTER_batches_open, 1);
   batch->is_answered = true;
@@ -182,8 +190,7 @@ static void room_came(struct hb_room *room) {
 static void try_submit(struct hb_append_batch *batch);
 
 static void retry(struct hb_post *post) {
-  struct hb_append_batch *batch =
-      (struct hb_append_batch *)((char *)post - offsetof(struct hb_append_batch, post));
+  struct hb_append_batch *batch = HB_CONTAINER_OF(post, struct hb_append_batch, post);
   if (!batch->call->over) {
     try_submit(batch);
     return;

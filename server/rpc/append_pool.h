@@ -44,12 +44,13 @@ struct hb_append_batch {
 struct hb_append_pool {
   struct hb_append_batch *free;
   size_t free_count;
+  size_t bytes;          /* requests of the batches that are out */
   struct hb_buf scratch; /* for encoding answers */
 };
 
 void hb_append_pool_done(struct hb_append_pool *pool);
-struct hb_append_batch *hb_append_pool_take(struct hb_append_pool *pool);
-void hb_append_pool_give(struct hb_append_pool *pool, struct hb_append_batch *batch);
+/* The lane's thread. */
+void hb_append_batch_give(struct hb_lane *lane, struct hb_append_batch *batch);
 
 void hb_append_target_done(struct hb_append_target *target);
 

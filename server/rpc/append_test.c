@@ -230,6 +230,51 @@ static void full_engine_delays_and_loses_nothing(void **state) {
   assert_int_equal(status.code, GRPC_STATUS_OK);
 }
 
+enum { LARGE_EVENTS = 12 };
+
+/* About 12 MiB. */
+static void write_large(struct test_call *call, int64_t first) {
+  static char payload[1000001];
+  memset(payload, 'x', sizeof payload - 1);
+  struct hb_buf batch = {0}, bytes = {0};
+  for (int64_t i = 0; i < LARGE_EVENTS; i++) test_put_event(&batch, first + i, "k", payload);
+  hb_wire_append_bytes(&bytes, 1, hb_slice_text("default"));
+  hb_wire_append_bytes(&bytes, 2, hb_buf_view(&batch));
+  (void)test_call_write(call, hb_buf_view(&bytes));
+  hb_buf_done(&batch);
+  hb_buf_done(&bytes);
+}
+
+static int start_with_small_budget(void **state) {
+  struct hb_limits limits = hb_limits_default();
+  limits.ingest_mailbox_max = 16 << 20;
+  limits.waiting_bytes_max = 16 << 20;
+  return test_server_start_with(state, &limits);
+}
+
+/* What all calls of a pump have unanswered is bounded: more messages wait, and none is lost. */
+static void unanswered_bytes_of_all_calls_are_bounded(void **state) {
+  enum { CALLS = 8 };
+  struct test_server *server = *state;
+  struct test_call calls[CALLS];
+  struct test_status status;
+  fake_engine_hold_answers(server->engine, true);
+  for (int i = 0; i < CALLS; i++) {
+    test_call_open(&calls[i], &server->client, APPEND_STREAM);
+    write_large(&calls[i], 1 + LARGE_EVENTS * i);
+    test_call_half_close(&calls[i]);
+  }
+  /* Each pump takes three: the third passes 32 MiB. All calls of one connection are on one. */
+  while (fake_engine_unanswered(server->engine) < 3) sched_yield();
+  fake_engine_hold_answers(server->engine, false);
+  for (int i = 0; i < CALLS; i++) {
+    expect_answer(&calls[i], 0, LARGE_EVENTS);
+    test_call_finish(&calls[i], &status);
+    assert_int_equal(status.code, GRPC_STATUS_OK);
+  }
+  assert_true(fake_engine_most_unanswered(server->engine) <= 6);
+}
+
 /* A failed commit ends the call in its place with UNAVAILABLE. */
 static void failed_commit_is_unavailable(void **state) {
   struct test_server *server = *state;
@@ -293,6 +338,8 @@ int main(void) {
                                       test_server_stop),
       cmocka_unit_test_setup_teardown(full_engine_delays_and_loses_nothing, test_server_start,
                                       test_server_stop),
+      cmocka_unit_test_setup_teardown(unanswered_bytes_of_all_calls_are_bounded,
+                                      start_with_small_budget, test_server_stop),
       cmocka_unit_test_setup_teardown(failed_commit_is_unavailable, test_server_start,
                                       test_server_stop),
       cmocka_unit_test_setup_teardown(deletion_ends_an_idle_call, test_server_start,

@@ -16,10 +16,11 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/status.h"
 
-#define CALL_OF(tag, member) ((struct hb_call *)((char *)(tag)-offsetof(struct hb_call, member)))
+#define CALL_OF(tag, member) HB_CONTAINER_OF(tag, struct hb_call, member)
 
 static void start(struct hb_call *call, const grpc_op *ops, size_t count, struct hb_tag *tag) {
   hb_call_hold(call);
@@ -146,8 +147,7 @@ static void hand_over(struct hb_call *call, grpc_byte_buffer *buffer) {
   grpc_byte_buffer_reader_destroy(&reader);
 }
 
-static void read_ended(struct hb_tag *tag, bool ok) {
-  struct hb_call *call = CALL_OF(tag, read_tag);
+static void finish_read(struct hb_call *call, bool ok) {
   grpc_byte_buffer *buffer = call->incoming;
   call->incoming = NULL;
   call->reading = false;
@@ -158,6 +158,37 @@ static void read_ended(struct hb_tag *tag, bool ok) {
   }
   if (buffer) grpc_byte_buffer_destroy(buffer);
   hb_call_release(call);
+}
+
+/* A message that waits stays gRPC's: its memory counts for gRPC's quota, ours is not touched. */
+static void park(struct hb_call *call) {
+  struct hb_lane *lane = call->lane;
+  call->next_parked = NULL;
+  if (lane->last_parked) {
+    lane->last_parked->next_parked = call;
+  } else {
+    lane->first_parked = call;
+  }
+  lane->last_parked = call;
+}
+
+void hb_call_unpark(struct hb_lane *lane) {
+  while (lane->first_parked && !hb_lane_is_full(lane)) {
+    struct hb_call *call = lane->first_parked;
+    lane->first_parked = call->next_parked;
+    if (!lane->first_parked) lane->last_parked = NULL;
+    finish_read(call, true);
+  }
+}
+
+static void read_ended(struct hb_tag *tag, bool ok) {
+  struct hb_call *call = CALL_OF(tag, read_tag);
+  bool waits = ok && call->incoming && !call->over && call->method->budgeted;
+  if (waits && (call->lane->first_parked || hb_lane_is_full(call->lane))) {
+    park(call);
+  } else {
+    finish_read(call, ok);
+  }
 }
 
 void hb_call_read(struct hb_call *call) {

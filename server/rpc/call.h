@@ -25,6 +25,7 @@ struct hb_method {
   const char *path;
   size_t size;              /* of the struct that begins with hb_call */
   size_t request_bytes_max; /* larger ones are HB_INVALID; 0 = the method looks itself */
+  bool budgeted;            /* messages wait where the lane has its fill of batches */
   /* Accepted; usually hb_call_read. */
   void (*opened)(struct hb_call *call);
   /* A message in one piece (take a reference to keep it); NULL: the peer sends no more. */
@@ -52,7 +53,8 @@ struct hb_call {
   grpc_call *grpc;
   struct hb_call *next; /* of the lane */
   struct hb_call *previous;
-  uint32_t holds; /* operations under way, and what the method holds */
+  struct hb_call *next_parked; /* its message waits for the lane's budget */
+  uint32_t holds;              /* operations under way, and what the method holds */
   bool reading;
   bool sending;
   bool metadata_sent;
@@ -84,6 +86,9 @@ void hb_call_end(struct hb_call *call, const struct hb_err *err);
 void hb_call_answer(struct hb_call *call, grpc_byte_buffer *answer);
 /* For a server that can't wait for a peer that does not read. */
 void hb_call_cut(struct hb_call *call);
+
+/* The lane has room again: messages that waited are handed over. */
+void hb_call_unpark(struct hb_lane *lane);
 
 /* The call's memory stays while something elsewhere (the engine, a mailbox) will call back. */
 void hb_call_hold(struct hb_call *call);

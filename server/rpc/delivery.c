@@ -8,6 +8,7 @@
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
 #include "base/frame/wire.h"
+#include "server/rpc/handoff.h"
 
 /* A slice by reference costs an allocation and a count; below this a copy is cheaper. */
 enum { REFERENCE_FROM_BYTES = 1024 };
@@ -26,7 +27,10 @@ void hb_delivery_done(struct hb_delivery *delivery) {
   hb_buf_done(&delivery->positions);
 }
 
-static void unref_bytes(void *bytes) { hb_bytes_unref(bytes); }
+static void unref_bytes(void *bytes) {
+  hb_handoff_take(bytes);
+  hb_bytes_unref(bytes);
+}
 
 static void flush_copied(struct hb_delivery *delivery) {
   if (!delivery->copied.size) return;

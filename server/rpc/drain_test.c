@@ -23,7 +23,6 @@ static int stop_drained(void **state) {
   hb_rpc_stop(server->rpc);
   fake_engine_destroy(server->engine);
   free(server);
-  grpc_shutdown_blocking();
   return 0;
 }
 

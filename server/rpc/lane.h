@@ -33,9 +33,13 @@ struct hb_lane {
   struct hb_call *calls; /* the pump's thread only, as all below but the flags */
   struct hb_acceptor acceptors[HB_ACCEPTORS];
   struct hb_append_pool appends;
+  struct hb_call *first_parked; /* in order of arrival */
+  struct hb_call *last_parked;
   struct hb_post drain_post;
   struct hb_post sweep_post;
   struct hb_post stop_post;
+  struct hb_post room_post; /* there is room for parked messages again */
+  bool room_posted;
   struct hb_timer cut_timer;
   _Atomic bool sweep_posted;
 };
@@ -62,6 +66,12 @@ struct hb_rpc {
   bool is_closed; /* protected by mutex, as lanes_stopped */
   uint32_t lanes_stopped;
 };
+
+/* The batches of the lane that are not answered yet are as many bytes as may be (I8). */
+static inline bool hb_lane_is_full(const struct hb_lane *lane) {
+  const struct hb_limits *limits = lane->rpc->limits;
+  return lane->appends.bytes >= limits->ingest_mailbox_max + limits->waiting_bytes_max;
+}
 
 /* accept.c */
 void hb_lane_accept(struct hb_lane *lane); /* keep requests for calls pending */

@@ -15,24 +15,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/clock.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HB_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HB_TSAN 1
-#endif
-#endif
-
-#ifdef HB_TSAN
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-void hb_tag_release(struct hb_tag *tag) { __tsan_release(tag); }
-void hb_tag_acquire(struct hb_tag *tag) { __tsan_acquire(tag); }
-#else
-void hb_tag_release(struct hb_tag *tag) { (void)tag; }
-void hb_tag_acquire(struct hb_tag *tag) { (void)tag; }
-#endif
+#include "server/rpc/container.h"
+#include "server/rpc/handoff.h"
 
 struct hb_pump {
   pthread_t thread;
@@ -51,7 +35,7 @@ static void ring(void *context) {
 
 static void bell_fired(struct hb_tag *tag, bool ok) {
   (void)ok;
-  struct hb_pump *pump = (struct hb_pump *)((char *)tag - offsetof(struct hb_pump, bell_tag));
+  struct hb_pump *pump = HB_CONTAINER_OF(tag, struct hb_pump, bell_tag);
   struct hb_node *node = hb_mailbox_take(pump->mailbox, SIZE_MAX, 0);
   while (node) {
     struct hb_post *post = (struct hb_post *)node;
@@ -83,7 +67,7 @@ static void *run(void *context) {
     if (event.type == GRPC_QUEUE_SHUTDOWN) return NULL;
     if (event.type == GRPC_OP_COMPLETE) {
       struct hb_tag *tag = event.tag;
-      hb_tag_acquire(tag);
+      hb_handoff_take(tag);
       tag->fire(tag, event.success != 0);
     }
     fire_timers(pump);
@@ -131,7 +115,7 @@ void hb_pump_clear_timer(struct hb_pump *pump, struct hb_timer *timer) {
 }
 
 void hb_pump_start_batch(grpc_call *call, const grpc_op *ops, size_t count, struct hb_tag *tag) {
-  hb_tag_release(tag);
+  hb_handoff_give(tag);
   grpc_call_error error = grpc_call_start_batch(call, ops, count, tag, NULL);
   HB_ASSERT(error == GRPC_CALL_OK);
 }

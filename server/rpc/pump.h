@@ -39,9 +39,5 @@ void hb_pump_clear_timer(struct hb_pump *pump, struct hb_timer *timer);
 
 /* Start operations whose end is told to `tag`; asserts that gRPC took them. */
 void hb_pump_start_batch(grpc_call *call, const grpc_op *ops, size_t count, struct hb_tag *tag);
-/* Say to ThreadSanitizer that what was written so far is seen by who gets the tag: it can't see
- * the locks inside of gRPC, which is not instrumented. */
-void hb_tag_release(struct hb_tag *tag);
-void hb_tag_acquire(struct hb_tag *tag);
 
 #endif

@@ -16,6 +16,8 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/rpc/container.h"
+#include "server/rpc/handoff.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/listener.h"
 
@@ -24,6 +26,10 @@ enum { PUMPS_DEFAULT = 2 };
 /* Batches over batch_bytes_max are answered by us, after the batches before them, with the limit
  * in the message. What is far larger is refused by gRPC, which ends the call at once. */
 enum { RECEIVE_BYTES_MAX = 64 << 20 };
+
+/* A peer that vanished without a word (its machine lost power) holds a call and one answer: after
+ * a minute of silence it is asked, and given up when it does not answer. */
+enum { KEEPALIVE_MS = 60000, KEEPALIVE_TIMEOUT_MS = 20000 };
 
 /* Clients may ping each 10 s; a little less, for clocks differ. */
 enum { PING_INTERVAL_MIN_MS = 9000 };
@@ -41,6 +47,8 @@ static grpc_server *create_server(const struct hb_limits *limits) {
       int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RECEIVE_BYTES_MAX),
       int_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MIN_MS),
       int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
+      int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
+      int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
       {.type = GRPC_ARG_POINTER,
        .key = (char *)(uintptr_t)GRPC_ARG_RESOURCE_QUOTA,
        .value.pointer = {.p = quota, .vtable = grpc_resource_quota_arg_vtable()}},
@@ -54,12 +62,12 @@ static grpc_server *create_server(const struct hb_limits *limits) {
 /* ---- messages to the lanes */
 
 static void cut(struct hb_timer *timer) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)timer - offsetof(struct hb_lane, cut_timer));
+  struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, cut_timer);
   for (struct hb_call *call = lane->calls; call; call = call->next) hb_call_cut(call);
 }
 
 static void drain_lane(struct hb_post *post) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, drain_post));
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, drain_post);
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->drain) call->method->drain(call);
   }
@@ -68,11 +76,17 @@ static void drain_lane(struct hb_post *post) {
 }
 
 static void sweep_lane(struct hb_post *post) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, sweep_post));
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, sweep_post);
   lane->sweep_posted = false; /* before looking: a deletion from now on posts again */
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->sweep) call->method->sweep(call);
   }
+}
+
+static void room_came(struct hb_post *post) {
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, room_post);
+  lane->room_posted = false;
+  hb_call_unpark(lane);
 }
 
 void hb_rpc_sweep(struct hb_rpc *rpc) {
@@ -92,6 +106,7 @@ static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
     lane->rpc = rpc;
     lane->drain_post.fire = drain_lane;
     lane->sweep_post.fire = sweep_lane;
+    lane->room_post.fire = room_came;
     lane->cut_timer.fire = cut;
     lane->pump = hb_pump_create();
     grpc_server_register_completion_queue(rpc->server, hb_pump_queue(lane->pump), NULL);
@@ -113,7 +128,7 @@ static enum hb_code bind_all(struct hb_rpc *rpc, const struct hb_rpc_options *op
 
 static void shutdown_came(struct hb_tag *tag, bool ok) {
   (void)ok;
-  hb_rpc_closed((struct hb_rpc *)((char *)tag - offsetof(struct hb_rpc, shutdown_tag)));
+  hb_rpc_closed(HB_CONTAINER_OF(tag, struct hb_rpc, shutdown_tag));
 }
 
 enum hb_code hb_rpc_start(const struct hb_rpc_options *options, struct hb_rpc **out,
@@ -166,7 +181,7 @@ void hb_rpc_closed(struct hb_rpc *rpc) {
 void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
   rpc->draining = true;
   rpc->cut_ms = timeout_ms / 2;
-  hb_tag_release(&rpc->shutdown_tag);
+  hb_handoff_give(&rpc->shutdown_tag);
   for (uint32_t i = 0; i < rpc->lanes_count; i++) {
     hb_pump_post(rpc->lanes[i].pump, &rpc->lanes[i].drain_post);
   }
@@ -177,7 +192,7 @@ void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
 void hb_rpc_cancel(struct hb_rpc *rpc) { grpc_server_cancel_all_calls(rpc->server); }
 
 static void stop_lane(struct hb_post *post) {
-  struct hb_lane *lane = (struct hb_lane *)((char *)post - offsetof(struct hb_lane, stop_post));
+  struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, stop_post);
   hb_pump_clear_timer(lane->pump, &lane->cut_timer);
   struct hb_rpc *rpc = lane->rpc;
   pthread_mutex_lock(&rpc->mutex);

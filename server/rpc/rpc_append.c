@@ -20,7 +20,7 @@ static void answered(struct hb_append_batch *batch) {
   } else if (!call->over) {
     hb_call_answer(call, hb_append_response(&batch->append, &pool->scratch));
   }
-  hb_append_pool_give(pool, batch);
+  hb_append_batch_give(call->lane, batch);
 }
 
 static void received(struct hb_call *call, const grpc_slice *message) {
@@ -46,6 +46,7 @@ static void done(struct hb_call *call) {
 const struct hb_method hb_method_append = {
     .path = "/holdback.v1.IngestService/Append",
     .size = sizeof(struct append_call),
+    .budgeted = true,
     .opened = hb_unary_opened,
     .received = received,
     .drain = hb_unary_drain,

@@ -55,7 +55,7 @@ static void answer_first(struct append_stream *self) {
         hb_append_response_stream(&batch->append, self->next_ordinal++, &pool->scratch);
     (void)hb_call_send(&self->call, answer, more_follows);
   }
-  hb_append_pool_give(pool, batch);
+  hb_append_batch_give(self->call.lane, batch);
 }
 
 /* Whatever can be done now. */
@@ -130,13 +130,14 @@ static void sweep(struct hb_call *call) {
 
 static void done(struct hb_call *call) {
   struct append_stream *self = (struct append_stream *)call;
-  while (self->first) hb_append_pool_give(&call->lane->appends, take_first(self));
+  while (self->first) hb_append_batch_give(call->lane, take_first(self));
   hb_append_target_done(&self->target);
 }
 
 const struct hb_method hb_method_append_stream = {
     .path = "/holdback.v1.IngestService/AppendStream",
     .size = sizeof(struct append_stream),
+    .budgeted = true,
     .opened = opened,
     .received = received,
     .sent = sent,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/pb.h"
 #include "server/rpc/text.h"
@@ -64,8 +65,7 @@ bool hb_unary_page_size(struct hb_call *call, uint32_t asked, uint32_t *out) {
 /* ---- jobs */
 
 static void job_finished(struct hb_post *post) {
-  struct hb_job_call *self =
-      (struct hb_job_call *)((char *)post - offsetof(struct hb_job_call, post));
+  struct hb_job_call *self = HB_CONTAINER_OF(post, struct hb_job_call, post);
   if (self->job.error.code) {
     hb_call_end(&self->call, &self->job.error);
   } else if (!self->call.over) {
@@ -92,8 +92,7 @@ void hb_job_call_submit(struct hb_job_call *self) {
 /* ---- reads */
 
 static void read_finished(struct hb_post *post) {
-  struct hb_read_call *self =
-      (struct hb_read_call *)((char *)post - offsetof(struct hb_read_call, post));
+  struct hb_read_call *self = HB_CONTAINER_OF(post, struct hb_read_call, post);
   if (self->read.error.code) {
     hb_call_end(&self->call, &self->read.error);
   } else if (!self->call.over) {

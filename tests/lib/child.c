@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 extern char **environ;
 
@@ -176,15 +177,9 @@ void hbt_child_signal(struct hbt_child *child, int signal) {
 /* ---- waiting */
 
 static struct timespec deadline_in(uint32_t timeout_ms) {
-  struct timespec at;
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  at.tv_sec += timeout_ms / 1000;
-  at.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-  if (at.tv_nsec >= 1000000000) {
-    at.tv_sec++;
-    at.tv_nsec -= 1000000000;
-  }
-  return at;
+  uint64_t at_ms = hb_clock_mono_ms() + timeout_ms;
+  return (struct timespec){.tv_sec = (time_t)(at_ms / 1000),
+                           .tv_nsec = (long)(at_ms % 1000) * 1000000};
 }
 
 static bool find_line(const struct text *text, const char *part, char *line, size_t line_size) {

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "tests/lib/made.h"
 
 enum { STEP_MS = 100, PASS_MS = 30000 };
@@ -106,10 +107,10 @@ struct hbt_follower *hbt_follower_start(const char *server, const char *stream, 
 }
 
 bool hbt_follower_wait(struct hbt_follower *follower, int64_t next, uint32_t timeout_ms) {
-  struct timespec deadline;
+  uint64_t until_ms = hb_clock_mono_ms() + timeout_ms;
+  struct timespec deadline = {.tv_sec = (time_t)(until_ms / 1000),
+                              .tv_nsec = (long)(until_ms % 1000) * 1000000};
   int rc = 0;
-  clock_gettime(CLOCK_MONOTONIC, &deadline);
-  deadline.tv_sec += timeout_ms / 1000 + 1;
   pthread_mutex_lock(&follower->lock);
   while (follower->next < next && !follower->failed && rc == 0) {
     rc = pthread_cond_timedwait(&follower->changed, &follower->lock, &deadline);

@@ -151,8 +151,11 @@ class Server:
 
     def kill(self):
         if self.process is not None:
+            ended = self.process.poll()
             self.process.kill()
             self._end()
+            if ended:
+                print(f"the server ended by itself ({ended}):\n" + "".join(self.log))
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

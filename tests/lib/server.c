@@ -16,6 +16,12 @@ void hbt_server_init(struct hbt_server *server, const char *binary, const struct
   (void)snprintf(server->listen, sizeof server->listen, "unix:%s", socket_path);
 }
 
+static void print_log(struct hbt_server *server, const char *what) {
+  char *log = hbt_child_text(server->child, HBT_ERR, NULL);
+  (void)fprintf(stderr, "%s %s:\n%s\n", server->binary, what, log);
+  free(log);
+}
+
 bool hbt_server_start(struct hbt_server *server) {
   const char *arguments[FIXED_ARGUMENTS + HBT_FLAGS_MAX + 1] = {
       server->binary, "--data-dir", server->data_dir, "--listen", server->listen};
@@ -28,14 +34,17 @@ bool hbt_server_start(struct hbt_server *server) {
                           sizeof server->ready)) {
     return true;
   }
-  char *log = hbt_child_text(server->child, HBT_ERR, NULL);
-  (void)fprintf(stderr, "%s did not get ready:\n%s\n", server->binary, log);
-  free(log);
+  print_log(server, "did not get ready");
   hbt_server_done(server);
   return false;
 }
 
+/* A server that is not there any more when it is to be killed has something to say. */
 void hbt_server_kill(struct hbt_server *server) {
+  int code = 0;
+  if (server->child && hbt_child_wait(server->child, 0, &code) && code != 0) {
+    print_log(server, "ended by itself");
+  }
   hbt_child_destroy(server->child);
   server->child = NULL;
 }

@@ -1,3 +1,5 @@
+/* Decides how a scenario drives the core: commits that succeed, NEED and FETCH answered from a
+ * fake. */
 #include "tests/model/driver.h"
 
 #include <setjmp.h>
@@ -31,18 +33,47 @@ void hb_driver_start(struct hb_driver *driver, const struct hb_ordering_options 
   driver->core = hb_ordering_create(&driver->options);
 }
 
-static void discard_batches(struct hb_driver *driver) {
+struct hb_test_batch *hb_driver_submit(struct hb_driver *driver, uint64_t stream, uint64_t call,
+                                       const struct hb_test_event *events, size_t count) {
+  struct hb_test_batch *batch = hb_test_batch_create(stream, call, events, count);
+  assert_true(driver->batches_count < sizeof driver->batches / sizeof *driver->batches);
+  driver->batches[driver->batches_count++] = batch;
+  hb_ordering_submit(driver->core, &batch->batch);
+  return batch;
+}
+
+void hb_driver_collect(struct hb_driver *driver) {
   struct hb_batch *batch;
   while ((batch = hb_ordering_take_answered(driver->core))) {
-    hb_test_batch_destroy((struct hb_test_batch *)batch);
+    struct hb_test_batch *test = (struct hb_test_batch *)batch;
+    assert_false(test->answered);
+    test->answered = true;
   }
+}
+
+void hb_driver_expect(const struct hb_test_batch *batch, uint32_t index, enum hb_outcome outcome,
+                      enum hb_reason reason) {
+  assert_true(batch->answered);
+  assert_int_equal(batch->batch.error.code, HB_OK);
+  assert_int_equal(batch->batch.decisions[index].outcome, outcome);
+  assert_int_equal(batch->batch.decisions[index].reason, reason);
+}
+
+struct hb_decision hb_driver_send(struct hb_driver *driver, uint64_t stream,
+                                  struct hb_test_event event) {
+  struct hb_test_batch *batch = hb_driver_submit(driver, stream, 1, &event, 1);
+  hb_driver_settle(driver);
+  assert_true(batch->answered);
+  assert_int_equal(batch->batch.error.code, HB_OK);
+  return batch->batch.decisions[0];
 }
 
 void hb_driver_stop(struct hb_driver *driver) {
   hb_ordering_fail(driver->core);
-  discard_batches(driver);
+  hb_driver_collect(driver);
   hb_ordering_destroy(driver->core);
   hb_fake_store_done(&driver->store);
+  for (size_t i = 0; i < driver->batches_count; i++) hb_test_batch_destroy(driver->batches[i]);
 }
 
 void hb_driver_add(struct hb_driver *driver, uint64_t id, const struct hb_stream_config *config) {
@@ -91,12 +122,13 @@ size_t hb_driver_settle(struct hb_driver *driver) {
     }
     if (moved) idle = -1;
   }
+  hb_driver_collect(driver);
   return commits;
 }
 
 void hb_driver_restart(struct hb_driver *driver) {
   hb_ordering_fail(driver->core);
-  discard_batches(driver);
+  hb_driver_collect(driver);
   hb_ordering_destroy(driver->core);
   driver->options.last_commit = driver->store.last_commit;
   driver->core = hb_ordering_create(&driver->options);

@@ -1,3 +1,4 @@
+/* Decides what a store remembers: the commits of the core, and nothing that was not committed. */
 #include "tests/model/fake_store.h"
 
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/frame/block.h"
 
 #define FAKE_RESERVE(owner, name)                                                      \
@@ -35,10 +37,15 @@ struct hb_fake_stream *hb_fake_find(struct hb_fake_store *store, uint64_t id) {
   return NULL;
 }
 
+static struct hb_fake_stream *must_find(struct hb_fake_store *store, uint64_t id) {
+  struct hb_fake_stream *stream = hb_fake_find(store, id);
+  HB_ASSERT(stream);
+  return stream;
+}
+
 struct hb_fake_stream *hb_fake_add_stream(struct hb_fake_store *store, uint64_t id,
                                           const struct hb_stream_config *config) {
-  struct hb_fake_stream *stream = hb_fake_find(store, 0);
-  assert_non_null(stream);
+  struct hb_fake_stream *stream = must_find(store, 0);
   stream->id = id;
   stream->config = *config;
   stream->record = hb_ordering_new_record(config);
@@ -46,7 +53,7 @@ struct hb_fake_stream *hb_fake_add_stream(struct hb_fake_store *store, uint64_t 
 }
 
 void hb_fake_remove_stream(struct hb_fake_store *store, uint64_t id) {
-  stream_done(hb_fake_find(store, id));
+  stream_done(must_find(store, id));
 }
 
 /* ---- reading */
@@ -200,8 +207,7 @@ static void apply_refusal(struct hb_fake_stream *stream, const struct hb_put_unp
 static void apply_bundles(struct hb_fake_store *store, const struct hb_commit *commit) {
   for (size_t i = 0; i < commit->bundles_count; i++) {
     const struct hb_put_bundle *put = &commit->bundles[i];
-    struct hb_fake_stream *stream = hb_fake_find(store, put->id.stream);
-    assert_non_null(stream);
+    struct hb_fake_stream *stream = must_find(store, put->id.stream);
     assert_int_equal(put->id.commit, commit->number);
     assert_null(find_bundle(stream, put->id));
     FAKE_RESERVE(stream, bundles);
@@ -209,9 +215,9 @@ static void apply_bundles(struct hb_fake_store *store, const struct hb_commit *c
     hb_bytes_ref(put->block);
   }
   for (size_t i = 0; i < commit->drained_count; i++) {
-    struct hb_fake_stream *stream = hb_fake_find(store, commit->drained[i].stream);
+    struct hb_fake_stream *stream = must_find(store, commit->drained[i].stream);
     struct hb_put_bundle *gone = find_bundle(stream, commit->drained[i]);
-    assert_non_null(gone);
+    HB_ASSERT(gone);
     assert_true(gone->id.commit != commit->number); /* never put and deleted at once */
     hb_bytes_unref(gone->block);
     *gone = stream->bundles[--stream->bundles_count];
@@ -221,7 +227,7 @@ static void apply_bundles(struct hb_fake_store *store, const struct hb_commit *c
 static void apply_gaps(struct hb_fake_store *store, const struct hb_commit *commit) {
   assert_true(commit->gaps_count <= 1000 && commit->gone_gaps_count <= 1000);
   for (size_t i = 0; i < commit->gaps_count; i++) {
-    struct hb_fake_stream *stream = hb_fake_find(store, commit->gaps[i].stream);
+    struct hb_fake_stream *stream = must_find(store, commit->gaps[i].stream);
     for (size_t k = 0; k < stream->gaps_count; k++) {
       assert_true(stream->gaps[k].start != commit->gaps[i].gap.start);
     }
@@ -229,7 +235,7 @@ static void apply_gaps(struct hb_fake_store *store, const struct hb_commit *comm
     stream->gaps[stream->gaps_count++] = commit->gaps[i].gap;
   }
   for (size_t i = 0; i < commit->gone_gaps_count; i++) {
-    struct hb_fake_stream *stream = hb_fake_find(store, commit->gone_gaps[i].stream);
+    struct hb_fake_stream *stream = must_find(store, commit->gone_gaps[i].stream);
     size_t at = 0;
     while (at < stream->gaps_count && stream->gaps[at].start != commit->gone_gaps[i].start) at++;
     assert_true(at < stream->gaps_count);
@@ -242,16 +248,16 @@ void hb_fake_apply(struct hb_fake_store *store, const struct hb_commit *commit) 
   assert_int_equal(commit->number, store->last_commit + 1);
   store->last_commit = commit->number;
   for (size_t i = 0; i < commit->blocks_count; i++) {
-    apply_block(hb_fake_find(store, commit->blocks[i].stream), &commit->blocks[i]);
+    apply_block(must_find(store, commit->blocks[i].stream), &commit->blocks[i]);
   }
   apply_bundles(store, commit);
   for (size_t i = 0; i < commit->frontiers_count; i++) {
     assert_int_equal(commit->frontiers[i].record.commit, commit->number);
-    apply_frontier(hb_fake_find(store, commit->frontiers[i].stream), &commit->frontiers[i].record);
+    apply_frontier(must_find(store, commit->frontiers[i].stream), &commit->frontiers[i].record);
   }
   for (size_t i = 0; i < commit->unprocessed_count; i++) {
     const struct hb_put_unprocessed *put = &commit->unprocessed[i];
-    apply_refusal(hb_fake_find(store, put->stream), put);
+    apply_refusal(must_find(store, put->stream), put);
   }
   apply_gaps(store, commit);
 }

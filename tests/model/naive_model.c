@@ -1,3 +1,4 @@
+/* Decides outcomes and releases again, from the rules alone and as slowly as it likes. */
 #include "tests/model/naive_model.h"
 
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 void naive_done(struct naive_stream *model) {
   free(model->events);
@@ -240,6 +242,7 @@ static void judge_copies(struct naive_stream *model, const struct commit_view *f
   for (size_t i = 0; i < copies->items_count; i++) {
     const struct candidate *copy = &copies->items[i];
     const struct candidate *first = find_candidate(firsts, copy->event->sequence);
+    HB_ASSERT(first);
     if (first->decision->outcome == HB_OUTCOME_WINDOW_FULL) {
       expect(copy->decision, HB_OUTCOME_WINDOW_FULL, (enum hb_reason)first->decision->reason);
     } else {
@@ -284,7 +287,7 @@ struct visit {
 static void check_stored(void *context, int64_t sequence, struct hb_slice frame) {
   struct visit *visit = context;
   const struct naive_event *event = find(visit->model, sequence);
-  assert_non_null(event);
+  HB_ASSERT(event);
   assert_int_equal(event->content, hb_test_frame_content(frame));
   visit->count++;
 }

@@ -1,3 +1,4 @@
+/* Decides how a test makes batches: encoded, scanned, as if they had come over the wire. */
 #include "tests/model/test_batch.h"
 
 #include <stdlib.h>

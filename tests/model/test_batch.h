@@ -2,6 +2,7 @@
 #ifndef HB_TESTS_MODEL_TEST_BATCH_H
 #define HB_TESTS_MODEL_TEST_BATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct hb_test_batch {
   struct hb_buf bytes;
   struct hb_events events;
   uint64_t number; /* the test's */
+  bool answered;   /* set by hb_driver_collect */
 };
 
 struct hb_test_batch *hb_test_batch_create(uint64_t stream, uint64_t call,

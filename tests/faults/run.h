@@ -1,0 +1,59 @@
+/* One run of the input against a store, and one look at what is left of it: each in a child of its
+ * own. What they have to say stands in memory that survives them. */
+#ifndef HB_TESTS_FAULTS_RUN_H
+#define HB_TESTS_FAULTS_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "tests/faults/input.h"
+
+struct hb_told_stream {
+  bool begun[HB_INPUT_BATCHES];   /* sent, by any run */
+  bool acked[HB_INPUT_BATCHES];   /* answered; ASYNC: survives a kill */
+  bool durable[HB_INPUT_BATCHES]; /* answered, and an fsync came after it */
+  int64_t complete_to;            /* the highest numbers shown to anyone, all of them durable */
+  int64_t frontier;
+};
+
+struct hb_found_stream {
+  bool stored[HB_INPUT_EVENTS];
+  int64_t complete_to;
+  int64_t frontier;
+};
+
+struct hb_told {
+  struct hb_told_stream streams[HB_INPUT_STREAMS];
+  struct hb_found_stream found[HB_INPUT_STREAMS]; /* by the last look */
+  enum hb_code code;                              /* how the last run or look ended */
+  bool wrote_after_failure;
+  char message[HB_ERR_MESSAGE_SIZE]; /* what was wrong, or the error */
+};
+
+/* In memory that is shared with children. */
+struct hb_told *hb_told_create(void);
+void hb_told_destroy(struct hb_told *told);
+void hb_told_clear(struct hb_told *told);
+
+enum hb_end {
+  HB_END_OK,      /* told->code HB_OK: to the end; else it stopped at that error */
+  HB_END_CRASHED, /* faultfs ended it */
+  HB_END_ABORTED, /* an assertion of RocksDB (Debian's build has them) or of ours; see stderr */
+  HB_END_WRONG,   /* it found something that must not be; told->message */
+  HB_END_STUCK    /* it did not end in time, or died otherwise */
+};
+
+/* Sends all batches from the first on (those that are stored already are DUPLICATE). */
+enum hb_end hb_run_input(const struct hb_input *input, const char *path, struct hb_told *told);
+/* Opens, reads everything, checks that it is in itself whole, fills told->found. */
+enum hb_end hb_run_look(const struct hb_input *input, const char *path, struct hb_told *told);
+
+/* What was told against what was found. `power_lost`: since the ASYNC acks. NULL, or what is wrong;
+ * static. */
+const char *hb_check_found(const struct hb_input *input, const struct hb_told *told,
+                           bool power_lost);
+/* Everything is there, and released. */
+const char *hb_check_finished(const struct hb_told *told);
+
+#endif
