@@ -59,7 +59,7 @@ enum hb_code hb_rocks_open(const struct hb_rocks_options *options, struct hb_roc
     engine->db = rocksdb_open_column_families(engine->setup.db, options->path, HB_ROCKS_FAMILIES,
                                               names, families, engine->families, &text);
   }
-  code = hb_rocks_take_error(text, options->path, err);
+  code = hb_rocks_take_error(text, "RocksDB", err); /* which names its file */
   if (code) {
     destroy_engine(engine);
     return code;

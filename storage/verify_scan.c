@@ -42,8 +42,17 @@ static void set(struct hb_buf *buf, struct hb_slice bytes) {
   hb_buf_append(buf, bytes.data, bytes.size);
 }
 
-/* The row at or above `key`, or that there is none, can be read. */
+static void open_iter(struct hb_scan *scan) {
+  struct hb_slice none = {0};
+  scan->iter = hb_rocks_iter_create_in(scan->verify->options.store->engine, scan->view,
+                                       scan->family, none, hb_buf_view(&scan->end));
+}
+
+/* The row at or above `key`, or that there is none, can be read. An iterator that has met damage
+ * may tell it again elsewhere: a new one for each. */
 static bool is_readable(struct hb_scan *scan, struct hb_slice key) {
+  pause(scan);
+  open_iter(scan);
   hb_rocks_iter_seek(scan->iter, key);
   return hb_rocks_iter_error(scan->iter, NULL) == HB_OK;
 }
@@ -133,12 +142,7 @@ static void move(struct hb_scan *scan) {
     hb_rocks_iter_next(scan->iter);
     return;
   }
-  if (!scan->iter) {
-    struct hb_rocks *engine = scan->verify->options.store->engine;
-    struct hb_slice none = {0};
-    scan->iter =
-        hb_rocks_iter_create_in(engine, scan->view, scan->family, none, hb_buf_view(&scan->end));
-  }
+  if (!scan->iter) open_iter(scan);
   hb_rocks_iter_seek(scan->iter, hb_buf_view(&scan->next));
 }
 

@@ -228,11 +228,10 @@ static bool load_row(struct hb_verify *verify, enum hb_stream_kind kind,
 static void check_numbers(struct hb_verify *verify) {
   const struct hb_verify_stream *stream = &verify->stream;
   const struct hb_frontier *record = &stream->record;
-  if (stream->has_indexed_to && (!record->frozen || stream->indexed_to > record->frontier ||
-                                 stream->indexed_to < record->first_sequence)) {
+  if (stream->has_indexed_to && (!record->frozen || stream->indexed_to > record->frontier)) {
     hb_verify_report(verify, "streams", NULL,
-                     "indexed_to %" PRId64 " is not within first %" PRId64 " and frontier %" PRId64,
-                     stream->indexed_to, record->first_sequence, record->frontier);
+                     "indexed_to %" PRId64 " is above the frontier %" PRId64, stream->indexed_to,
+                     record->frontier);
   }
   if (record->frozen && !stream->config.first_seen &&
       record->first_sequence != stream->config.first_sequence) {
