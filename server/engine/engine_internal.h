@@ -62,6 +62,8 @@ struct hb_engine {
   struct hb_pool readers;
   struct hb_pool background;
 
+  atomic_bool verifying;
+
   pthread_mutex_t deletions_mutex;
   pthread_cond_t deletions_done;
   size_t deletions; /* protected by deletions_mutex: not finished yet */

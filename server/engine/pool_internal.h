@@ -16,7 +16,14 @@ struct hb_engine;
 struct hb_need;
 struct hb_stream;
 
-enum hb_work { HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_READ, HB_WORK_DELETION, HB_WORK_KINDS };
+enum hb_work {
+  HB_WORK_FETCH,
+  HB_WORK_NEED,
+  HB_WORK_READ,
+  HB_WORK_VERIFY,
+  HB_WORK_DELETION,
+  HB_WORK_KINDS
+};
 
 struct hb_pool {
   struct hb_engine *engine; /* immutable, as threads and count */
@@ -44,6 +51,7 @@ void hb_pool_stop(struct hb_pool *pool);
 void hb_fetch_run(struct hb_engine *engine, struct hb_node *node);
 void hb_need_run(struct hb_engine *engine, struct hb_node *node);
 void hb_read_run(struct hb_engine *engine, struct hb_node *node);
+void hb_verification_run(struct hb_engine *engine, struct hb_node *node);
 void hb_deletion_run(struct hb_engine *engine, struct hb_node *node);
 
 /* What hb_need_run does before it answers: a verdict for each item. */

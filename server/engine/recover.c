@@ -1,9 +1,10 @@
 /* Rebuilds core, registry and names from the store: configuration and frontier record of each
  * stream, then what waits in its bundles, first-seen rows of gaps, hashes of refused events.
  *
- * Two checks decide whether the folder is served at all: the log's last block ends exactly at the
- * frontier (I4), and what the bundles cover from there ends exactly at complete_to
- * (hb_ordering_recover_end). Else the server would hide, or invent, events: HB_CORRUPT. */
+ * Three checks decide whether the folder is served at all: the log's last block ends exactly at the
+ * frontier (I4), what the bundles cover from there ends exactly at complete_to
+ * (hb_ordering_recover_end), and no fewer events are there than were stored. Else the server would
+ * hide, or invent, events: HB_CORRUPT. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -95,6 +96,24 @@ static enum hb_code check_log(struct hb_engine *engine, const struct hb_stored_s
                     last.end, record->frontier);
 }
 
+/* Every stored event is released or held. One that waited behind a gap may be lost without a hole
+ * before complete_to: then fewer are there than were counted. */
+static enum hb_code check_count(struct hb_engine *engine, const struct hb_stored_stream *stored,
+                                struct hb_err *err) {
+  const struct hb_frontier *record = &stored->record;
+  struct hb_stream_status status;
+  if (!record->frozen || !hb_ordering_status(engine->sequencer.core, stored->stream,
+                                             hb_sequencer_now(engine), &status)) {
+    return HB_OK;
+  }
+  uint64_t released = (uint64_t)record->frontier - (uint64_t)record->first_sequence;
+  if (record->counters.stored <= released + status.held_events) return HB_OK;
+  return hb_err_set(err, HB_CORRUPT, NULL,
+                    "%" PRIu64 " events were stored, but %" PRIu64 " are released and %" PRIu64
+                    " held; restore the folder from a backup",
+                    record->counters.stored, released, status.held_events);
+}
+
 /* ---- one stream */
 
 static void publish(struct hb_engine *engine, const struct hb_stored_stream *stored,
@@ -123,6 +142,7 @@ static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_str
   if (code == HB_OK) {
     code = hb_ordering_recover_end(core, stored->stream, hb_sequencer_now(engine), err);
   }
+  if (code == HB_OK) code = check_count(engine, stored, err);
   if (code == HB_OK) {
     publish(engine, stored, &resolved);
   } else {

@@ -12,6 +12,7 @@
 #include "base/frame/scan.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
+#include "server/engine/verify.h"
 
 enum { STREAMS_MAX = 64, BLOCK_EVENTS = 500 };
 
@@ -35,6 +36,7 @@ struct hb_stream {
   size_t blocks_cap;
   size_t ends_cap;
   struct hb_watch *watches;
+  enum hb_code damage;
 };
 
 struct hb_engine {
@@ -54,6 +56,11 @@ struct hb_engine {
   size_t waiting_count;
   struct hb_room *rooms[64];
   size_t rooms_count;
+  size_t steps;
+  size_t findings;
+  bool verifying;
+  bool hold_verification;
+  struct hb_verification *held_verification;
 };
 
 struct hb_engine *fake_engine_create(const struct hb_limits *limits) {
@@ -584,4 +591,82 @@ void hb_read_done(struct hb_read *read) {
   free(read->entries);
   hb_buf_done(&read->keys);
   hb_buf_done(&read->next_token);
+}
+
+/* ---- verification */
+
+bool hb_stream_get_damage(struct hb_stream *stream, struct hb_err *out) {
+  lock(stream->engine);
+  enum hb_code code = stream->damage;
+  unlock(stream->engine);
+  if (code) hb_err_set(out, code, NULL, "stream '%s': can't be read", stream->config.name);
+  return code != HB_OK;
+}
+
+void fake_engine_set_damage(struct hb_stream *stream, enum hb_code code) {
+  lock(stream->engine);
+  stream->damage = code;
+  unlock(stream->engine);
+}
+
+void fake_engine_set_verification(struct hb_engine *engine, size_t steps, size_t findings) {
+  lock(engine);
+  engine->steps = steps;
+  engine->findings = findings;
+  unlock(engine);
+}
+
+enum hb_code hb_engine_verify_begin(struct hb_engine *engine, struct hb_verification *verification,
+                                    uint64_t stream, struct hb_err *err) {
+  lock(engine);
+  bool busy = engine->verifying;
+  engine->verifying = true;
+  verification->counts.streams = stream;
+  unlock(engine);
+  if (busy) return hb_err_set(err, HB_LIMIT, "VERIFICATION_RUNS", "one at a time");
+  verification->verify = (struct hb_verify *)verification;
+  return HB_OK;
+}
+
+static void make_finding(struct hb_verification *verification, size_t index) {
+  hb_reserve((void **)&verification->findings, &verification->findings_cap, index + 1,
+             sizeof *verification->findings);
+  struct hb_finding *finding = &verification->findings[index];
+  *finding = (struct hb_finding){.stream = 7, .name = "some", .family = "log"};
+  finding->has_range = index > 0;
+  finding->range = (struct hb_range){INT64_MIN, (int64_t)index};
+  (void)snprintf(finding->text, sizeof finding->text, "finding %zu", index);
+  verification->findings_count = index + 1;
+}
+
+void hb_engine_verify_step(struct hb_engine *engine, struct hb_verification *verification) {
+  lock(engine);
+  verification->findings_count = 0;
+  verification->error = (struct hb_err){0};
+  for (size_t i = 0; i < engine->findings; i++) make_finding(verification, i);
+  verification->counts.findings += engine->findings;
+  verification->counts.blocks++;
+  verification->finished = verification->counts.blocks >= engine->steps;
+  bool hold = engine->hold_verification;
+  if (hold) engine->held_verification = verification;
+  unlock(engine);
+  if (!hold) verification->done(verification);
+}
+
+void fake_engine_hold_verification(struct hb_engine *engine, bool hold) {
+  lock(engine);
+  engine->hold_verification = hold;
+  struct hb_verification *held = hold ? NULL : engine->held_verification;
+  engine->held_verification = NULL;
+  unlock(engine);
+  if (held) held->done(held);
+}
+
+void hb_engine_verify_end(struct hb_engine *engine, struct hb_verification *verification) {
+  if (!verification->verify) return;
+  lock(engine);
+  engine->verifying = false;
+  unlock(engine);
+  free(verification->findings);
+  *verification = (struct hb_verification){0};
 }
