@@ -1,6 +1,6 @@
 /* holdbackd: decides the order of start and stop, and the exit code.
  *
- *   signals blocked -> settings -> parts started one after another -> ready -> a signal ->
+ *   settings -> signals blocked -> parts started one after another -> ready -> a signal ->
  *   drain -> parts stopped in reverse -> stopped
  *
  * Each refusal is one line on stderr with cause and way out. */
@@ -21,6 +21,7 @@
 #include "server/rpc/listener.h"
 #include "server/rpc/rpc.h"
 #include "server/signals.h"
+#include "server/verify_folder.h"
 
 enum { EXIT_STOPPED = 0, EXIT_ABORTED = 1, EXIT_USAGE_ERROR = 64 };
 
@@ -192,13 +193,28 @@ static int serve(struct server *server) {
   return EXIT_STOPPED;
 }
 
+/* 0, or the exit code. */
+static int require_folder(const struct server *server) {
+  if (server->config.data_dir) return 0;
+  struct hb_err err;
+  hb_err_set(&err, HB_INVALID, "FOLDER_MISSING", "--data-dir is not set");
+  return refuse("settings", &err);
+}
+
+static int verify(const struct server *server, bool json) {
+  struct hb_err err;
+  bool sound = false;
+  hb_log_set_level(server->config.log_level);
+  int code = require_folder(server);
+  if (code) return code;
+  if (hb_verify_folder(server->config.data_dir, json, &sound, &err)) return refuse("store", &err);
+  return sound ? EXIT_STOPPED : hb_code_exit(HB_CORRUPT);
+}
+
 static int run(struct server *server) {
   hb_log_set_level(server->config.log_level);
-  if (!server->config.data_dir) {
-    struct hb_err err;
-    hb_err_set(&err, HB_INVALID, "FOLDER_MISSING", "--data-dir is not set");
-    return refuse("settings", &err);
-  }
+  int missing = require_folder(server);
+  if (missing) return missing;
   char quoted[512];
   hb_log(HB_LOG_INFO, "start", "version=%s pid=%d data_dir=%s", HB_VERSION_TEXT, (int)getpid(),
          hb_log_quote(server->config.data_dir, quoted, sizeof quoted));
@@ -217,20 +233,22 @@ static int run(struct server *server) {
 int main(int argc, char **argv) {
   struct server server = {.engine = NULL};
   struct hb_err err;
-  bool print = false;
+  struct hb_options_wish wish = {.print = false};
   hb_memory_tune();
-  hb_signals_init(&server.signals);
-  if (hb_options_parse(argc, argv, &server.config, &print, &err)) {
+  if (hb_options_parse(argc, argv, &server.config, &wish, &err)) {
     (void)fprintf(stderr, "holdbackd: %s\n", err.message);
     return EXIT_USAGE_ERROR;
   }
   int code = EXIT_STOPPED;
-  if (print) {
+  if (wish.print) {
     hb_config_print(&server.config, stdout);
+  } else if (wish.verify) {
+    code = verify(&server, wish.json); /* a signal just ends it: nothing is written */
   } else {
+    hb_signals_init(&server.signals); /* before there is a second thread */
     code = run(&server);
+    hb_signals_done(&server.signals);
   }
   hb_config_done(&server.config);
-  hb_signals_done(&server.signals);
   return code;
 }

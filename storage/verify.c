@@ -68,6 +68,14 @@ const char *hb_finding_line(const struct hb_finding *finding, char out[HB_FINDIN
 /* What one finding takes of a step: the findings of a step are told together. */
 enum { FINDING_BYTES = 16 << 10 };
 
+/* One line of ASCII, whatever lay on the disk: it goes to terminals, and into strings of proto3. */
+static void make_plain(char *text) {
+  for (; *text; text++) {
+    bool plain = *text >= 0x20 && *text < 0x7F;
+    if (!plain) *text = '?';
+  }
+}
+
 /* Findings of one family and stream are cut short: damage to a whole family is no news each time.
  */
 static void tell(struct hb_verify *verify, struct hb_finding *finding) {
@@ -79,6 +87,7 @@ static void tell(struct hb_verify *verify, struct hb_finding *finding) {
     (void)snprintf(finding->text, sizeof finding->text,
                    "more than %d findings: the others are left out", HB_VERIFY_FINDINGS_MAX);
   }
+  make_plain(finding->text);
   verify->budget -= FINDING_BYTES;
   verify->counts.findings++;
   if (verify->options.found) verify->options.found(verify->options.context, finding);
