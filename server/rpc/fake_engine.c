@@ -50,6 +50,7 @@ struct hb_engine {
   size_t tail;
   size_t unanswered;
   size_t most_unanswered;
+  uint32_t last_peer;
   struct hb_append *waiting[1024];
   size_t waiting_count;
   struct hb_room *rooms[64];
@@ -394,6 +395,7 @@ bool hb_engine_try_append(struct hb_engine *engine, struct hb_append *append) {
   bool hold = engine->hold;
   if (!full) {
     engine->unanswered++;
+    engine->last_peer = append->batch.receipt.peer;
     if (engine->unanswered > engine->most_unanswered) engine->most_unanswered = engine->unanswered;
     if (hold) {
       HB_ASSERT(engine->waiting_count < sizeof engine->waiting / sizeof engine->waiting[0]);
@@ -455,6 +457,13 @@ size_t fake_engine_most_unanswered(struct hb_engine *engine) {
   size_t most = engine->most_unanswered;
   unlock(engine);
   return most;
+}
+
+uint32_t fake_engine_last_peer(struct hb_engine *engine) {
+  lock(engine);
+  uint32_t peer = engine->last_peer;
+  unlock(engine);
+  return peer;
 }
 
 size_t fake_engine_unanswered(struct hb_engine *engine) {
