@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
+#include "server/engine/config.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
 
@@ -208,15 +209,13 @@ size_t hb_engine_list_streams(struct hb_engine *engine, const char *prefix, cons
 
 static void tell(struct hb_stream *stream);
 
-static struct hb_stream *create_locked(struct hb_engine *engine, struct hb_stream_config *config) {
+static struct hb_stream *create_locked(struct hb_engine *engine,
+                                       const struct hb_stream_config *config) {
   HB_ASSERT(engine->streams_count < STREAMS_MAX);
-  if (!config->limits.event_bytes_max) {
-    config->limits.event_bytes_max = engine->limits.event_bytes_max;
-  }
   struct hb_stream *stream = hb_calloc(1, sizeof *stream);
   stream->refs = 1;
   stream->engine = engine;
-  stream->config = *config;
+  stream->config = hb_config_resolve(&engine->limits, config);
   memset(stream->incarnation, ++engine->next_incarnation, sizeof stream->incarnation);
   if (!config->first_seen) {
     stream->record = (struct hb_frontier){.frozen = true,
@@ -229,20 +228,37 @@ static struct hb_stream *create_locked(struct hb_engine *engine, struct hb_strea
   return stream;
 }
 
+static enum hb_code check_job(const struct hb_job *job, struct hb_err *err) {
+  switch (job->kind) {
+    case HB_JOB_CREATE_STREAM:
+      return hb_config_check(&job->config, err);
+    case HB_JOB_UPDATE_STREAM:
+      return hb_config_check_changes(&job->config, err);
+    case HB_JOB_DELETE_STREAM:
+      break;
+  }
+  return HB_OK;
+}
+
 void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
+  job->error = (struct hb_err){.code = HB_OK};
+  if (check_job(job, &job->error)) {
+    job->done(job);
+    return;
+  }
   lock(engine);
   struct hb_stream *stream = find_locked(engine, job->config.name);
-  job->error = (struct hb_err){.code = HB_OK};
   if (job->kind == HB_JOB_CREATE_STREAM) {
     if (!stream) stream = create_locked(engine, &job->config);
     memcpy(job->incarnation, stream->incarnation, sizeof job->incarnation);
+    job->config = stream->config;
   } else if (!stream) {
     hb_err_set(&job->error, HB_NOT_FOUND, "STREAM_NOT_FOUND", "stream '%s' does not exist",
                job->config.name);
   } else if (job->kind == HB_JOB_DELETE_STREAM) {
     stream->deleted = true;
   } else {
-    if (job->config.ack) stream->config.ack = job->config.ack;
+    hb_config_change(&stream->config, &job->config);
     job->config = stream->config;
   }
   unlock(engine);
