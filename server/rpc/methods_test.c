@@ -206,8 +206,11 @@ static void streams_are_paged(void **state) {
   struct test_status status;
   assert_null(list(server, "", 1001, "", &status));
   assert_string_equal(status.message, "page_size is 1001, page_size_max is 1000");
-  assert_null(list(server, "", 1, "?", &status));
-  assert_string_equal(status.reason, "PAGE_TOKEN_INVALID");
+  static const char *const bad[] = {"?", "aaaa", "2d", "70312d"}; /* no text, no names, "p1-" */
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_null(list(server, "list-", 1, bad[i], &status));
+    assert_string_equal(status.reason, "PAGE_TOKEN_INVALID");
+  }
 }
 
 /* GetStream tells configuration, numbers and gaps. */
