@@ -149,6 +149,23 @@ static void test_send_json(void **state) {
   DO(0, "{\"sequence\":1,\"payload\":\"a\"}\n", "send", "-"); /* a duplicate is fine */
 }
 
+/* Each event that was not stored is named by its own line and sequence, whatever else had the
+ * same outcome beside it: here with a line between them that is no event. */
+static void test_send_names_refused(void **state) {
+  struct world *world = *state;
+  static const char input[] =
+      "{\"sequence\":1,\"payload\":\"a\"}\n{\"sequence\":2,\"payload\":\"b\"}\n";
+  static const char other[] =
+      "{\"sequence\":1,\"payload\":\"x\"}\n\n{\"sequence\":2,\"payload\":\"x\"}\n";
+  DO(0, input, "send", "-");
+  struct hbt_run run = hbt_command(&world->command, other, "send", "-", NULL);
+  assert_int_equal(run.code, 3);
+  assert_string_equal(run.err,
+                      "-:1: CONFLICT: sequence 1 is stored with other content\n"
+                      "-:3: CONFLICT: sequence 2\n");
+  hbt_run_done(&run);
+}
+
 /* A file by name, and no input at all. */
 static void test_send_file(void **state) {
   struct world *world = *state;
@@ -386,13 +403,21 @@ int main(int argc, char **argv) {
   holdback = argv[2];
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      T(test_tail_into_send), T(test_payload_forms),
-      T(test_send_json),      T(test_send_file),
-      T(test_tail_options),   T(test_bad_lines),
-      T(test_skip_bad_lines), T(test_window_full),
-      T(test_window_moves),   T(test_exit_codes),
-      T(test_status),         T(test_streams),
-      T(test_ping),           T(test_server_by_environment),
+      T(test_tail_into_send),
+      T(test_payload_forms),
+      T(test_send_json),
+      T(test_send_names_refused),
+      T(test_send_file),
+      T(test_tail_options),
+      T(test_bad_lines),
+      T(test_skip_bad_lines),
+      T(test_window_full),
+      T(test_window_moves),
+      T(test_exit_codes),
+      T(test_status),
+      T(test_streams),
+      T(test_ping),
+      T(test_server_by_environment),
   };
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
