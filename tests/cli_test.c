@@ -322,6 +322,23 @@ static void test_exit_codes(void **state) {
   hbt_run_done(&run);
 }
 
+/* What failed comes with what to do about it. */
+static void test_way_out(void **state) {
+  struct world *world = *state;
+  struct hbt_command nobody = {holdback, "unix:/tmp/hb-nobody-listens-here"};
+  struct hbt_run run = hbt_command(&nobody, NULL, "ping", NULL);
+  assert_non_null(strstr(run.err, "HOLDBACK_SERVER"));
+  hbt_run_done(&run);
+  run = hbt_command(&world->command, NULL, "status", "--stream", "nobody", NULL);
+  assert_non_null(strstr(run.err, "stream add"));
+  hbt_run_done(&run);
+  run = hbt_command(&world->command, NULL, "tail", "--from", "0", NULL);
+  assert_int_equal(run.code, 64 + 11);
+  assert_non_null(strstr(run.err, "position is 0, earliest is 1"));
+  assert_non_null(strstr(run.err, "--from start"));
+  hbt_run_done(&run);
+}
+
 /* ---- the rest */
 
 /* status: all fields, and the picture for a person. */
@@ -403,21 +420,14 @@ int main(int argc, char **argv) {
   holdback = argv[2];
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      T(test_tail_into_send),
-      T(test_payload_forms),
-      T(test_send_json),
-      T(test_send_names_refused),
-      T(test_send_file),
-      T(test_tail_options),
-      T(test_bad_lines),
-      T(test_skip_bad_lines),
-      T(test_window_full),
-      T(test_window_moves),
-      T(test_exit_codes),
-      T(test_status),
-      T(test_streams),
-      T(test_ping),
-      T(test_server_by_environment),
+      T(test_tail_into_send), T(test_payload_forms),
+      T(test_send_json),      T(test_send_names_refused),
+      T(test_way_out),        T(test_send_file),
+      T(test_tail_options),   T(test_bad_lines),
+      T(test_skip_bad_lines), T(test_window_full),
+      T(test_window_moves),   T(test_exit_codes),
+      T(test_status),         T(test_streams),
+      T(test_ping),           T(test_server_by_environment),
   };
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
