@@ -123,7 +123,6 @@ void hb_stream_unref(struct hb_stream *stream) {
   unlock(stream->engine);
 }
 
-uint64_t hb_stream_id(const struct hb_stream *stream) { return stream->incarnation[0]; }
 const uint8_t *hb_stream_incarnation(const struct hb_stream *stream) { return stream->incarnation; }
 uint64_t hb_stream_event_bytes_max(struct hb_stream *stream) {
   return stream->config.limits.event_bytes_max;
