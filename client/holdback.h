@@ -206,7 +206,8 @@ struct holdback_result {
   int64_t first_sequence;
   int outcome; /* enum holdback_outcome */
   int reason;
-  const char *text; /* "" where the server sent none; lives for the callback */
+  const char
+      *text; /* about first_sequence; "" where the server sent none; lives for the callback */
 };
 typedef void holdback_on_result(void *context, const struct holdback_result *result);
 

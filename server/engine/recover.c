@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "server/engine/config.h"
 #include "server/engine/engine_internal.h"
 #include "storage/read.h"
 
@@ -116,7 +117,7 @@ static void publish(struct hb_engine *engine, const struct hb_stored_stream *sto
 static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_stream *stored,
                             struct hb_err *err) {
   struct hb_ordering *core = engine->sequencer.core;
-  struct hb_stream_config resolved = hb_config_resolve(engine, &stored->config);
+  struct hb_stream_config resolved = hb_config_resolve(&engine->limits, &stored->config);
   enum hb_code code = hb_ordering_add_stream(core, stored->stream, &resolved, &stored->record, err);
   if (code == HB_OK) code = check_log(engine, stored, err);
   if (code == HB_OK) code = load(engine, stored->stream, err);

@@ -136,9 +136,6 @@ void hb_publish_done(struct hb_engine *engine);
 void hb_job_run(struct hb_engine *engine, struct hb_job *job);
 /* Make the stream `default` in a new store. */
 HB_MUST_CHECK enum hb_code hb_create_default_stream(struct hb_engine *engine, struct hb_err *err);
-/* 0 where the server's default holds -> that default. */
-struct hb_stream_config hb_config_resolve(const struct hb_engine *engine,
-                                          const struct hb_stream_config *stored);
 void hb_deletion_begin(struct hb_engine *engine, uint64_t stream, enum hb_deletion_step step);
 /* The step that was out is done: take the next. */
 void hb_deletion_continue(struct hb_engine *engine, struct hb_deletion *deletion);

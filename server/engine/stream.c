@@ -48,8 +48,6 @@ void hb_stream_unref(struct hb_stream *stream) {
   free(stream);
 }
 
-uint64_t hb_stream_id(const struct hb_stream *stream) { return stream->id; }
-
 const uint8_t *hb_stream_incarnation(const struct hb_stream *stream) { return stream->incarnation; }
 
 void hb_stream_get_config(struct hb_stream *stream, struct hb_stream_config *out) {

@@ -101,11 +101,19 @@ static enum hb_code check_incarnation(const struct hb_append_target *target, str
                     target->name);
 }
 
-/* Interning takes a lock, so the last text is remembered: producers don't change it often. */
+/* A call has one producer: the first request's, by name or by address. */
+static enum hb_code check_producer(const struct hb_append_target *target, struct hb_slice given,
+                                   struct hb_err *err) {
+  if (!target->peer_known || given.size == 0) return HB_OK;
+  if (hb_slice_equal(given, hb_buf_view(&target->producer))) return HB_OK;
+  return hb_err_set(err, HB_INVALID, "PRODUCER_CHANGED",
+                    "producer differs from '%.*s', which this call began with",
+                    (int)target->producer.size, (const char *)target->producer.data);
+}
+
 static void find_peer(struct hb_call *call, struct hb_append_target *target,
                       struct hb_slice producer) {
-  if (target->peer_known && hb_slice_equal(producer, hb_buf_view(&target->producer))) return;
-  hb_buf_clear(&target->producer);
+  if (target->peer_known) return;
   hb_buf_append(&target->producer, producer.data, producer.size);
   struct hb_slice text = producer.size ? producer : hb_slice_text(call->peer.address);
   target->peer = hb_engine_intern_peer(call->rpc->engine, text);
@@ -137,6 +145,7 @@ static enum hb_code check_and_scan(struct hb_call *call, struct hb_append_target
   enum hb_code code = hb_append_request_parse(bytes, &limits, request, err);
   if (!code) code = find_stream(call, target, request->stream, err);
   if (!code) code = check_incarnation(target, request->incarnation, err);
+  if (!code) code = check_producer(target, request->producer, err);
   if (code) return code;
   limits.event_bytes_max = hb_stream_event_bytes_max(target->stream);
   return hb_append_request_scan(request, &limits, events, err);

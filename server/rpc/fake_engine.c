@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
+#include "server/engine/config.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
 
@@ -50,6 +51,7 @@ struct hb_engine {
   size_t tail;
   size_t unanswered;
   size_t most_unanswered;
+  uint32_t last_peer;
   struct hb_append *waiting[1024];
   size_t waiting_count;
   struct hb_room *rooms[64];
@@ -121,7 +123,6 @@ void hb_stream_unref(struct hb_stream *stream) {
   unlock(stream->engine);
 }
 
-uint64_t hb_stream_id(const struct hb_stream *stream) { return stream->incarnation[0]; }
 const uint8_t *hb_stream_incarnation(const struct hb_stream *stream) { return stream->incarnation; }
 uint64_t hb_stream_event_bytes_max(struct hb_stream *stream) {
   return stream->config.limits.event_bytes_max;
@@ -207,15 +208,13 @@ size_t hb_engine_list_streams(struct hb_engine *engine, const char *prefix, cons
 
 static void tell(struct hb_stream *stream);
 
-static struct hb_stream *create_locked(struct hb_engine *engine, struct hb_stream_config *config) {
+static struct hb_stream *create_locked(struct hb_engine *engine,
+                                       const struct hb_stream_config *config) {
   HB_ASSERT(engine->streams_count < STREAMS_MAX);
-  if (!config->limits.event_bytes_max) {
-    config->limits.event_bytes_max = engine->limits.event_bytes_max;
-  }
   struct hb_stream *stream = hb_calloc(1, sizeof *stream);
   stream->refs = 1;
   stream->engine = engine;
-  stream->config = *config;
+  stream->config = hb_config_resolve(&engine->limits, config);
   memset(stream->incarnation, ++engine->next_incarnation, sizeof stream->incarnation);
   if (!config->first_seen) {
     stream->record = (struct hb_frontier){.frozen = true,
@@ -228,20 +227,37 @@ static struct hb_stream *create_locked(struct hb_engine *engine, struct hb_strea
   return stream;
 }
 
+static enum hb_code check_job(const struct hb_job *job, struct hb_err *err) {
+  switch (job->kind) {
+    case HB_JOB_CREATE_STREAM:
+      return hb_config_check(&job->config, err);
+    case HB_JOB_UPDATE_STREAM:
+      return hb_config_check_changes(&job->config, err);
+    case HB_JOB_DELETE_STREAM:
+      break;
+  }
+  return HB_OK;
+}
+
 void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
+  job->error = (struct hb_err){.code = HB_OK};
+  if (check_job(job, &job->error)) {
+    job->done(job);
+    return;
+  }
   lock(engine);
   struct hb_stream *stream = find_locked(engine, job->config.name);
-  job->error = (struct hb_err){.code = HB_OK};
   if (job->kind == HB_JOB_CREATE_STREAM) {
     if (!stream) stream = create_locked(engine, &job->config);
     memcpy(job->incarnation, stream->incarnation, sizeof job->incarnation);
+    job->config = stream->config;
   } else if (!stream) {
     hb_err_set(&job->error, HB_NOT_FOUND, "STREAM_NOT_FOUND", "stream '%s' does not exist",
                job->config.name);
   } else if (job->kind == HB_JOB_DELETE_STREAM) {
     stream->deleted = true;
   } else {
-    if (job->config.ack) stream->config.ack = job->config.ack;
+    hb_config_change(&stream->config, &job->config);
     job->config = stream->config;
   }
   unlock(engine);
@@ -394,6 +410,7 @@ bool hb_engine_try_append(struct hb_engine *engine, struct hb_append *append) {
   bool hold = engine->hold;
   if (!full) {
     engine->unanswered++;
+    engine->last_peer = append->batch.receipt.peer;
     if (engine->unanswered > engine->most_unanswered) engine->most_unanswered = engine->unanswered;
     if (hold) {
       HB_ASSERT(engine->waiting_count < sizeof engine->waiting / sizeof engine->waiting[0]);
@@ -455,6 +472,13 @@ size_t fake_engine_most_unanswered(struct hb_engine *engine) {
   size_t most = engine->most_unanswered;
   unlock(engine);
   return most;
+}
+
+uint32_t fake_engine_last_peer(struct hb_engine *engine) {
+  lock(engine);
+  uint32_t peer = engine->last_peer;
+  unlock(engine);
+  return peer;
 }
 
 size_t fake_engine_unanswered(struct hb_engine *engine) {

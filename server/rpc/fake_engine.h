@@ -22,6 +22,8 @@ void fake_engine_fail_answers(struct hb_engine *engine, enum hb_code code);
 void fake_engine_set_tail(struct hb_engine *engine, size_t blocks);
 /* Most batches that were taken and not answered at one time. */
 size_t fake_engine_most_unanswered(struct hb_engine *engine);
+/* Who sent the batch that was taken last; an id is the length of the producer's text. */
+uint32_t fake_engine_last_peer(struct hb_engine *engine);
 /* Batches that are taken and not answered now. */
 size_t fake_engine_unanswered(struct hb_engine *engine);
 

@@ -138,7 +138,7 @@ static Holdback__V1__StreamConfig good_config(void) {
   return config;
 }
 
-/* What CreateStream refuses before the engine is asked. */
+/* What CreateStream refuses, each with its reason. */
 static void create_stream_refuses(void **state) {
   struct test_server *server = *state;
   expect_create(server, NULL, GRPC_STATUS_INVALID_ARGUMENT, "CONFIG_MISSING");
@@ -148,6 +148,8 @@ static void create_stream_refuses(void **state) {
   config = good_config();
   config.mode = HOLDBACK__V1__STREAM_MODE__STREAM_MODE_UNSPECIFIED;
   expect_create(server, &config, GRPC_STATUS_INVALID_ARGUMENT, "MODE_MISSING");
+  config.mode = (Holdback__V1__StreamMode)7;
+  expect_create(server, &config, GRPC_STATUS_INVALID_ARGUMENT, "MODE_UNKNOWN");
   config.mode = HOLDBACK__V1__STREAM_MODE__STREAM_MODE_PER_KEY;
   expect_create(server, &config, GRPC_STATUS_UNIMPLEMENTED, "FEATURE_NOT_BUILT");
   config = good_config();
@@ -204,8 +206,11 @@ static void streams_are_paged(void **state) {
   struct test_status status;
   assert_null(list(server, "", 1001, "", &status));
   assert_string_equal(status.message, "page_size is 1001, page_size_max is 1000");
-  assert_null(list(server, "", 1, "?", &status));
-  assert_string_equal(status.reason, "PAGE_TOKEN_INVALID");
+  static const char *const bad[] = {"?", "aaaa", "2d", "70312d"}; /* no text, no names, "p1-" */
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_null(list(server, "list-", 1, bad[i], &status));
+    assert_string_equal(status.reason, "PAGE_TOKEN_INVALID");
+  }
 }
 
 /* GetStream tells configuration, numbers and gaps. */

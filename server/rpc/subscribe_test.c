@@ -223,24 +223,26 @@ static void starts_at_a_position(void **state) {
   expect_end(server, &request, GRPC_STATUS_OUT_OF_RANGE, "BELOW_EARLIEST");
 }
 
+static void append_at(struct test_server *server, int64_t sequence, int64_t seconds) {
+  struct hb_buf time = {0}, event = {0}, batch = {0}, bytes = {0};
+  hb_wire_append_varint(&time, 1, (uint64_t)seconds);
+  hb_wire_append_varint(&event, 1, (uint64_t)sequence);
+  hb_wire_append_bytes(&event, 3, hb_buf_view(&time));
+  hb_wire_append_bytes(&batch, 1, hb_buf_view(&event));
+  hb_wire_append_bytes(&bytes, 1, hb_slice_text("default"));
+  hb_wire_append_bytes(&bytes, 2, hb_buf_view(&batch));
+  test_append_bytes(server, &bytes);
+  hb_buf_done(&time);
+  hb_buf_done(&event);
+  hb_buf_done(&batch);
+  hb_buf_done(&bytes);
+}
+
 /* Start at a time: the first event of that time or later, and all after it. */
 static void starts_at_a_time(void **state) {
   struct test_server *server = *state;
   static const int64_t seconds[] = {10, 30, 20, 40};
-  for (int64_t i = 0; i < 4; i++) {
-    struct hb_buf time = {0}, event = {0}, batch = {0}, bytes = {0};
-    hb_wire_append_varint(&time, 1, (uint64_t)seconds[i]);
-    hb_wire_append_varint(&event, 1, (uint64_t)i + 1);
-    hb_wire_append_bytes(&event, 3, hb_buf_view(&time));
-    hb_wire_append_bytes(&batch, 1, hb_buf_view(&event));
-    hb_wire_append_bytes(&bytes, 1, hb_slice_text("default"));
-    hb_wire_append_bytes(&bytes, 2, hb_buf_view(&batch));
-    test_append_bytes(server, &bytes);
-    hb_buf_done(&time);
-    hb_buf_done(&event);
-    hb_buf_done(&batch);
-    hb_buf_done(&bytes);
-  }
+  for (int64_t i = 0; i < 4; i++) append_at(server, i + 1, seconds[i]);
   struct test_call call;
   struct seen seen = {.count = 0};
   Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
@@ -255,6 +257,67 @@ static void starts_at_a_time(void **state) {
   finish(&call, &seen);
   time.seconds = INT64_C(300000000000);
   expect_end(server, &request, GRPC_STATUS_INVALID_ARGUMENT, "EVENT_TIME_INVALID");
+}
+
+/* A time that no event has yet is "now": all that comes from here on, whatever its time, so that
+ * who resumes at next_position sees the same. */
+static void starts_now_where_no_event_has_the_time(void **state) {
+  struct test_server *server = *state;
+  append_at(server, 1, 10);
+  struct test_call call;
+  struct seen seen = {.count = 0};
+  Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+  request_pb request = make_request("default");
+  request.start_case = HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME;
+  request.event_time = &time;
+  time.seconds = 100;
+  open_call(&call, server, &request);
+  read_until_caught_up(&call, &seen);
+  assert_int_equal(seen.last->next_position, 2);
+  append_at(server, 2, 50);
+  read_until_position(&call, &seen, 3);
+  assert_int_equal(seen.count, 1);
+  assert_int_equal(seen.positions[0], 2);
+  finish(&call, &seen);
+}
+
+/* The same on a stream without a first event: it waits for that one, as "now" does. */
+static void a_time_waits_for_the_first_event(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct seen seen = {.count = 0};
+  Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+  test_server_create_stream(server, "fresh", true, 0);
+  request_pb request = make_request("fresh");
+  request.start_case = HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME;
+  request.event_time = &time;
+  time.seconds = 100;
+  open_call(&call, server, &request);
+  assert_true(read_one(&call, &seen));
+  test_append(server, "fresh", 7, 2); /* without a time */
+  read_until_position(&call, &seen, 9);
+  assert_int_equal(seen.count, 2);
+  assert_int_equal(seen.positions[0], 7);
+  finish(&call, &seen);
+}
+
+/* What the first Progress said is not said again: the next answer is what comes next. */
+static void one_progress_tells_one_catch_up(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct seen seen = {.count = 0};
+  request_pb request = make_request("default");
+  request.progress_interval_ms = UINT32_MAX;
+  open_call(&call, server, &request);
+  read_until_caught_up(&call, &seen);
+  test_append(server, "default", 1, 1);
+  read_until_position(&call, &seen, 2);
+  assert_int_equal(seen.progress, 1);
+  read_until_caught_up(&call, &seen);
+  test_append(server, "default", 2, 1);
+  read_until_position(&call, &seen, 3);
+  assert_int_equal(seen.progress, 2);
+  finish(&call, &seen);
 }
 
 static void append_keys(struct test_server *server, int64_t first, size_t count) {
@@ -426,6 +489,9 @@ int main(void) {
       TEST(starts_now),
       TEST(starts_at_a_position),
       TEST(starts_at_a_time),
+      TEST(starts_now_where_no_event_has_the_time),
+      TEST(a_time_waits_for_the_first_event),
+      TEST(one_progress_tells_one_catch_up),
       TEST(filters_by_key),
       TEST(filter_without_matches_moves_on),
       TEST(reads_behind_the_tail),
