@@ -42,6 +42,9 @@ struct hb_tuning {
 typedef enum hb_code hb_store_write_fn(struct hb_store *store, struct hb_write *write,
                                        uint64_t commit, bool sync, struct hb_err *err);
 
+typedef enum hb_code hb_store_open_fn(const struct hb_store_options *options, struct hb_store **out,
+                                      struct hb_err *err);
+
 struct hb_engine {
   /* Immutable once open. */
   struct hb_engine_info info;
@@ -64,8 +67,10 @@ struct hb_engine {
   pthread_rwlock_t store_lock;
   _Atomic uint64_t store_epoch; /* +1 for each time it was opened again */
 
-  /* The seam where tests make a write fail; hb_store_write else. */
+  /* The seams where tests make a write, or opening again, fail; hb_store_write and hb_store_open
+   * else. */
   _Atomic(hb_store_write_fn *) store_write;
+  _Atomic(hb_store_open_fn *) store_open;
 
   struct hb_disk disk;
   struct hb_names names;

@@ -52,6 +52,7 @@ static struct hb_engine *create(const struct hb_engine_options *options,
   engine->context = options->context;
   engine->opened_ms = hb_clock_mono_ms();
   atomic_init(&engine->store_write, hb_store_write);
+  atomic_init(&engine->store_open, hb_store_open);
   pthread_rwlock_init(&engine->door, NULL);
   init_store_lock(&engine->store_lock);
   pthread_mutex_init(&engine->deletions_mutex, NULL);

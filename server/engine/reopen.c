@@ -30,7 +30,8 @@ void hb_store_leave(struct hb_engine *engine) { pthread_rwlock_unlock(&engine->s
 enum hb_code hb_store_open_for(struct hb_engine *engine, struct hb_err *err) {
   struct hb_store_options options = {.path = engine->disk.path,
                                      .wal_bytes_max = engine->limits.wal_bytes_max};
-  return hb_store_open(&options, &engine->store, err);
+  hb_store_open_fn *store_open = atomic_load(&engine->store_open);
+  return store_open(&options, &engine->store, err);
 }
 
 /* ---- when */
