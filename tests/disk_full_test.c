@@ -31,6 +31,7 @@ enum { WAIT_MS = 30000, HELD = 120000, LIVE = 1000000 };
 #define FLOOR (72 * MIB)
 
 static const char *holdbackd;
+static char faulty[4096]; /* a library that makes the server believe in free space */
 
 struct world {
   struct hbt_tempdir dir;
@@ -310,6 +311,9 @@ static void wait_for_more(struct load *load, struct hbt_follower *follower) {
   assert_true(hbt_follower_wait_beyond(follower, atomic_load(&load->next) + 2000, WAIT_MS));
 }
 
+/* In the lines of disk_floor and disk_full, and in no other. */
+#define STOPPED "level=error event=disk_f"
+
 /* All space goes at once, between two looks at it, so that writes meet a full disk; it comes back,
  * and so does ingest, in the same process; the subscriber has every event once. */
 static void full_under_load(void **state) {
@@ -323,11 +327,9 @@ static void full_under_load(void **state) {
   assert_int_equal(pthread_create(&load.thread, NULL, produce, &load), 0);
   for (size_t round = 1; round <= ROUNDS; round++) {
     wait_for_more(&load, follower);
-    size_t before = count_log(world, "event=disk_floor") + count_log(world, "event=disk_full");
+    size_t before = count_log(world, STOPPED);
     hbt_disk_fill(world->filler, 0);
-    while (count_log(world, "event=disk_floor") + count_log(world, "event=disk_full") == before) {
-      assert_true(hbt_follower_wait_beyond(follower, 0, WAIT_MS));
-    }
+    assert_true(hbt_child_wait_count(world->server.child, HBT_ERR, STOPPED, before + 1, WAIT_MS));
     assert_int_equal(unlink(world->filler), 0);
   }
   wait_for_more(&load, follower);
@@ -346,9 +348,53 @@ static void full_under_load(void **state) {
   assert_true(hbt_follow_once(world->server.listen, "s", 1, next));
 }
 
+static void believe_in_space(struct world *world, bool believe) {
+  char path[HBT_PATH_SIZE];
+  hbt_tempdir_join(&world->dir, "statvfs_plenty", path);
+  if (believe) {
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+  } else {
+    assert_int_equal(unlink(path), 0);
+  }
+}
+
+/* A server that does not see the disk fill up writes until it is full, and can't even open the
+ * store again; when it sees, and there is room, it does and goes on, in the same process. */
+static void full_unseen(void **state) {
+  struct world *world = *state;
+  setenv("HB_FAULTY_DIR", world->dir.path, 1);
+  setenv("LD_PRELOAD", faulty, 1);
+  bool ready = hbt_server_start(&world->server);
+  unsetenv("LD_PRELOAD");
+  assert_true(ready);
+  create_stream(world);
+  struct hbt_follower *follower = hbt_follower_start(world->server.listen, "s", 1);
+  struct load load = {.world = world, .next = 1};
+  assert_int_equal(pthread_create(&load.thread, NULL, produce, &load), 0);
+  wait_for_more(&load, follower);
+  believe_in_space(world, true);
+  hbt_disk_fill(world->filler, 0);
+  wait_log(world, "event=disk_full");
+  wait_log(world, "event=reopen_delayed");
+  assert_int_equal(unlink(world->filler), 0);
+  believe_in_space(world, false);
+  wait_log(world, "event=store_reopened");
+  wait_for_more(&load, follower);
+  atomic_store(&load.stop, true);
+  pthread_join(load.thread, NULL);
+  int64_t next = atomic_load(&load.next);
+  assert_true(hbt_follower_wait_beyond(follower, next, WAIT_MS));
+  assert_true(hbt_follower_destroy(follower));
+  assert_true(hbt_follow_once(world->server.listen, "s", 1, next));
+  assert_int_equal(hbt_server_stop(&world->server), 0);
+}
+
 int main(int argc, char **argv) {
-  if (argc < 2) return 2;
+  if (argc < 3) return 2;
   holdbackd = argv[1];
+  if (!realpath(argv[2], faulty)) return 2;
   char why[256];
   if (!hbt_mount_allowed(why, sizeof why)) {
     (void)printf("SKIPPED: this test needs a small disk, which can't be mounted here: %s\n", why);
@@ -358,6 +404,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(held_then_full_then_killed, setup, teardown),
       cmocka_unit_test_setup_teardown(deleting_makes_room, setup, teardown),
       cmocka_unit_test_setup_teardown(full_under_load, setup, teardown),
+      cmocka_unit_test_setup_teardown(full_unseen, setup, teardown),
   };
+  hbt_allow_preload();
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -3,7 +3,8 @@
  * A test says so by files in the folder HB_FAULTY_DIR:
  *
  *   sync_eio, sync_enospc  every fsync and fdatasync fails with that, as long as the file is there
- *   write_enospc           the next write to the write-ahead log fails; the file goes */
+ *   write_enospc           the next write to the write-ahead log fails; the file goes
+ *   statvfs_plenty         a disk has room, whatever is on it, as long as the file is there */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096 };
@@ -90,4 +92,13 @@ EXPORTED ssize_t write(int fd, const void *bytes, size_t size) {
     return -1;
   }
   return next(fd, bytes, size);
+}
+
+typedef int statvfs_fn(const char *path, struct statvfs *out);
+
+EXPORTED int statvfs(const char *path, struct statvfs *out) {
+  statvfs_fn *next = (statvfs_fn *)(intptr_t)dlsym(RTLD_NEXT, "statvfs");
+  int failed = next(path, out);
+  if (!failed && is_set("statvfs_plenty")) out->f_bavail = out->f_blocks = (fsblkcnt_t)1 << 30;
+  return failed;
 }

@@ -35,6 +35,13 @@ bool hbt_server_start(struct hbt_server *server) {
   return false;
 }
 
+void hbt_allow_preload(void) {
+  const char *given = getenv("ASAN_OPTIONS");
+  char options[1024];
+  (void)snprintf(options, sizeof options, "%s:verify_asan_link_order=0", given ? given : "");
+  setenv("ASAN_OPTIONS", options, 1);
+}
+
 void hbt_server_kill(struct hbt_server *server) {
   hbt_child_destroy(server->child);
   server->child = NULL;
