@@ -89,6 +89,16 @@ void hb_queue_fail(struct hb_ordering *core, struct hb_batch *batch, enum hb_cod
   hb_queue_answer(core, batch);
 }
 
+void hb_ordering_refuse(struct hb_ordering *core, const struct hb_err *err) {
+  HB_ASSERT(!core->in_flight && err->code != HB_OK);
+  core->round.prepared = false;
+  for (struct hb_batch *batch = hb_queue_pop(&core->ready); batch;
+       batch = hb_queue_pop(&core->ready)) {
+    batch->error = *err;
+    hb_queue_answer(core, batch);
+  }
+}
+
 struct hb_batch *hb_ordering_take_answered(struct hb_ordering *core) {
   return hb_queue_pop(&core->answered);
 }

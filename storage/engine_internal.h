@@ -53,6 +53,9 @@ HB_MUST_CHECK enum hb_code hb_rocks_open(const struct hb_rocks_options *options,
 /* NULL is allowed. */
 void hb_rocks_close(struct hb_rocks *engine);
 
+/* Flushes and compactions end soon, none begins: only reading and closing are left. */
+void hb_rocks_end_background(struct hb_rocks *engine);
+
 /* A text of RocksDB as an error, by its documented prefix. `text` is not freed. */
 enum hb_code hb_rocks_error(const char *text, const char *what, struct hb_err *err);
 

@@ -118,10 +118,10 @@ static void set_files(rocksdb_options_t *db) {
   rocksdb_options_set_skip_stats_update_on_db_open(db, 1); /* it reads every file at start */
   rocksdb_options_set_max_manifest_file_size(db, 16 * MIB);
   rocksdb_options_set_keep_log_file_num(db, 4);
-  rocksdb_options_set_max_log_file_size(db, 4 * MIB);
   /* Debian builds RocksDB with assertions: where its text log can't be written, on a full disk say,
-   * the next line that it logs aborts the process, and the first failed write logs one. So it logs
-   * nothing but the header of each file; errors reach us as errors. */
+   * the next line that it logs aborts the process, also while it opens. So it logs nothing at all:
+   * the level leaves out every line, and a log that is not limited in size (the default) has no
+   * header that is written whatever the level. Errors reach us as errors. */
   rocksdb_options_set_info_log_level(db, LOG_FATAL_ONLY);
   rocksdb_options_set_stats_dump_period_sec(db, 0);
   rocksdb_options_set_stats_persist_period_sec(db, 0);

@@ -70,6 +70,10 @@ void hb_rocks_close(struct hb_rocks *engine) {
   destroy_engine(engine);
 }
 
+void hb_rocks_end_background(struct hb_rocks *engine) {
+  rocksdb_cancel_all_background_work(engine->db, 0);
+}
+
 /* ---- batches */
 
 struct hb_batch_writer {

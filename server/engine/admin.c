@@ -53,6 +53,7 @@ static enum hb_code create_stream(struct hb_engine *engine, struct hb_job *job,
     hb_stream_unref(found);
     return code;
   }
+  if (hb_disk_stops_writes(engine)) return hb_err_disk(engine, err);
   if (sequencer->registry.count >= engine->limits.streams_max) {
     return hb_err_set(err, HB_LIMIT, "TOO_MANY_STREAMS",
                       "streams %zu reach the limit streams_max %" PRIu64, sequencer->registry.count,
@@ -87,6 +88,7 @@ static enum hb_code update_stream(struct hb_engine *engine, struct hb_job *job,
   struct hb_sequencer *sequencer = &engine->sequencer;
   enum hb_code code = hb_config_check_changes(&job->config, err);
   if (code != HB_OK) return code;
+  if (hb_disk_stops_writes(engine)) return hb_err_disk(engine, err);
   struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
   if (!stream) return hb_err_no_stream(err, job->config.name);
   struct hb_stream_config stored = stream->stored;
@@ -114,12 +116,17 @@ static enum hb_code update_stream(struct hb_engine *engine, struct hb_job *job,
 
 /* ---- delete */
 
-static void forget(struct hb_engine *engine, struct hb_stream *stream) {
+void hb_stream_leave(struct hb_engine *engine, struct hb_stream *stream) {
+  engine->disk.held -= stream->status.held_bytes;
   hb_names_remove(&engine->names, stream);
-  hb_ordering_remove_stream(engine->sequencer.core, stream->id);
-  hb_registry_remove(&engine->sequencer.registry, stream->id);
   hb_publish_drop(engine, stream);
   hb_stream_mark_deleted(stream);
+  hb_registry_remove(&engine->sequencer.registry, stream->id); /* its reference: last */
+}
+
+static void forget(struct hb_engine *engine, struct hb_stream *stream) {
+  hb_ordering_remove_stream(engine->sequencer.core, stream->id);
+  hb_stream_leave(engine, stream);
   hb_deletion_begin(engine, stream->id, HB_DELETION_FORGET);
 }
 
@@ -143,7 +150,10 @@ static enum hb_code delete_stream(struct hb_engine *engine, struct hb_job *job,
 /* ---- jobs */
 
 static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
-  if (engine->sequencer.failed) return hb_err_failed(&job->error);
+  if (engine->sequencer.failed) {
+    bool lost = hb_disk_stops_writes(engine);
+    return lost ? hb_err_disk(engine, &job->error) : hb_err_failed(&job->error);
+  }
   switch (job->kind) {
     case HB_JOB_CREATE_STREAM:
       return create_stream(engine, job, &job->error);

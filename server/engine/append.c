@@ -91,7 +91,10 @@ void hb_append_take(struct hb_engine *engine, struct hb_node *first) {
       continue;
     }
     struct hb_append *append = (struct hb_append *)node;
-    if (sequencer->failed) {
+    if (hb_disk_stops_writes(engine)) {
+      (void)hb_err_disk(engine, &append->batch.error);
+      hb_engine_answer(engine, append);
+    } else if (sequencer->failed) {
       (void)hb_err_failed(&append->batch.error);
       hb_engine_answer(engine, append);
     } else {

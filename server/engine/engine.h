@@ -47,6 +47,12 @@ const struct hb_engine_info *hb_engine_info(const struct hb_engine *engine);
 const struct hb_limits *hb_engine_limits(const struct hb_engine *engine);
 uint64_t hb_engine_served_ms(const struct hb_engine *engine);
 
+/* Whether events are taken; false while the disk is so full that nothing is written. Any thread. */
+bool hb_engine_is_ingesting(const struct hb_engine *engine);
+/* `changed` is called after each change of it, on the sequencer's thread; it must only hand on.
+ * NULL: no more, and it isn't running when this returns. */
+void hb_engine_on_ingest(struct hb_engine *engine, void (*changed)(void *context), void *context);
+
 /* Finish what was accepted, refuse what comes (HB_UNAVAILABLE). Blocks: every callback has been
  * made when it returns. All watches must be gone. */
 void hb_engine_stop(struct hb_engine *engine);

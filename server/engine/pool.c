@@ -31,13 +31,24 @@ static struct hb_node *pick_locked(struct hb_pool *pool, enum hb_work *out_kind)
   return NULL;
 }
 
+typedef void work_fn(struct hb_engine *engine, struct hb_node *node);
+
+/* A piece of work is what a store that is to be replaced waits for. */
 static void run(struct hb_pool *pool, enum hb_work kind, struct hb_node *node) {
-  static void (*const runs[HB_WORK_KINDS])(struct hb_engine *, struct hb_node *) = {
-      [HB_WORK_FETCH] = hb_fetch_run,
-      [HB_WORK_NEED] = hb_need_run,
-      [HB_WORK_READ] = hb_read_run,
-      [HB_WORK_DELETION] = hb_deletion_run};
+  static work_fn *const runs[HB_WORK_KINDS] = {[HB_WORK_FETCH] = hb_fetch_run,
+                                               [HB_WORK_NEED] = hb_need_run,
+                                               [HB_WORK_READ] = hb_read_run,
+                                               [HB_WORK_DELETION] = hb_deletion_run};
+  static work_fn *const refuses[HB_WORK_KINDS] = {[HB_WORK_FETCH] = hb_fetch_refuse,
+                                                  [HB_WORK_NEED] = hb_need_refuse,
+                                                  [HB_WORK_READ] = hb_read_refuse,
+                                                  [HB_WORK_DELETION] = hb_deletion_refuse};
+  if (!hb_store_enter(pool->engine)) {
+    refuses[kind](pool->engine, node);
+    return;
+  }
   runs[kind](pool->engine, node);
+  hb_store_leave(pool->engine);
 }
 
 static void *work(void *context) {

@@ -45,6 +45,11 @@ void hb_fetch_run(struct hb_engine *engine, struct hb_node *node);
 void hb_need_run(struct hb_engine *engine, struct hb_node *node);
 void hb_read_run(struct hb_engine *engine, struct hb_node *node);
 void hb_deletion_run(struct hb_engine *engine, struct hb_node *node);
+/* Instead, while there is no store. */
+void hb_fetch_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_need_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_read_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_deletion_refuse(struct hb_engine *engine, struct hb_node *node);
 
 /* What hb_need_run does before it answers: a verdict for each item. */
 HB_MUST_CHECK enum hb_code hb_need_compare(struct hb_engine *engine, struct hb_need *need,

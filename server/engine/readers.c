@@ -55,6 +55,14 @@ void hb_read_run(struct hb_engine *engine, struct hb_node *node) {
   read->done(read);
 }
 
+void hb_read_refuse(struct hb_engine *engine, struct hb_node *node) {
+  (void)engine;
+  struct hb_read *read = (struct hb_read *)node;
+  (void)hb_err_no_store(&read->error);
+  drop_results(read);
+  read->done(read);
+}
+
 void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
   read->error = (struct hb_err){0};
   read->state = NULL;

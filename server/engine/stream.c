@@ -127,6 +127,7 @@ void hb_stream_publish(struct hb_stream *stream, const struct hb_stream_status *
   }
   stream->status = *status;
   stream->published = stream->written;
+  stream->lost = false; /* after a rebuild */
   stream->version++;
   pthread_cond_broadcast(&stream->settled);
   hb_watches_call_locked(stream);
@@ -156,6 +157,14 @@ void hb_stream_mark_deleted(struct hb_stream *stream) {
 void hb_stream_mark_lost(struct hb_stream *stream) {
   pthread_mutex_lock(&stream->mutex);
   stream->lost = true;
+  pthread_cond_broadcast(&stream->settled);
+  pthread_mutex_unlock(&stream->mutex);
+}
+
+void hb_stream_forget_write(struct hb_stream *stream) {
+  pthread_mutex_lock(&stream->mutex);
+  HB_ASSERT(stream->written > stream->published);
+  stream->written--;
   pthread_cond_broadcast(&stream->settled);
   pthread_mutex_unlock(&stream->mutex);
 }

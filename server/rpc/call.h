@@ -36,7 +36,8 @@ struct hb_method {
   void (*stopped)(struct hb_call *call);
   /* The server stops: end as soon as what was accepted is answered. NULL: ends by itself. */
   void (*drain)(struct hb_call *call);
-  /* A stream was deleted: see whether it was this call's. NULL allowed. */
+  /* A stream was deleted, or ingest stopped or goes on: see whether that is this call's matter.
+   * NULL allowed. */
   void (*sweep)(struct hb_call *call);
   /* Last: free what the method's state owns. NULL allowed. */
   void (*done)(struct hb_call *call);

@@ -46,6 +46,9 @@ struct hb_engine {
   size_t streams_count;
   uint8_t next_incarnation;
   bool full;
+  bool ingest_stopped;
+  void (*ingest_changed)(void *context);
+  void *ingest_context;
   bool hold;
   enum hb_code fail;
   size_t tail;
@@ -442,6 +445,27 @@ void fake_engine_set_full(struct hb_engine *engine, bool full) {
   if (!full) engine->rooms_count = 0;
   unlock(engine);
   for (size_t i = 0; i < count; i++) rooms[i]->room(rooms[i]);
+}
+
+bool hb_engine_is_ingesting(const struct hb_engine *engine) {
+  lock((struct hb_engine *)(uintptr_t)engine);
+  bool stopped = engine->ingest_stopped;
+  unlock((struct hb_engine *)(uintptr_t)engine);
+  return !stopped;
+}
+
+void hb_engine_on_ingest(struct hb_engine *engine, void (*changed)(void *context), void *context) {
+  lock(engine);
+  engine->ingest_changed = changed;
+  engine->ingest_context = context;
+  unlock(engine);
+}
+
+void fake_engine_set_ingesting(struct hb_engine *engine, bool ingesting) {
+  lock(engine);
+  engine->ingest_stopped = !ingesting;
+  if (engine->ingest_changed) engine->ingest_changed(engine->ingest_context);
+  unlock(engine);
 }
 
 void fake_engine_hold_answers(struct hb_engine *engine, bool hold) {

@@ -14,6 +14,8 @@ void fake_engine_destroy(struct hb_engine *engine);
 
 /* true: hb_engine_try_append refuses; false: it takes again, and who waits for room is told. */
 void fake_engine_set_full(struct hb_engine *engine, bool full);
+/* false: as if the disk were full; who asked to be told is. Batches are taken all the same. */
+void fake_engine_set_ingesting(struct hb_engine *engine, bool ingesting);
 /* true: batches are taken but not answered; false: all that wait are answered, in order. */
 void fake_engine_hold_answers(struct hb_engine *engine, bool hold);
 /* The next answers are this error (code HB_OK: none). */

@@ -77,6 +77,6 @@ static inline bool hb_lane_is_full(const struct hb_lane *lane) {
 void hb_lane_accept(struct hb_lane *lane); /* keep requests for calls pending */
 /* rpc.c */
 void hb_rpc_closed(struct hb_rpc *rpc); /* one of rpc->open went */
-void hb_rpc_sweep(struct hb_rpc *rpc);  /* any thread: a stream was deleted */
+void hb_rpc_sweep(struct hb_rpc *rpc);  /* any thread: hb_method.sweep of all calls */
 
 #endif

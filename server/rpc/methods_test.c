@@ -330,12 +330,60 @@ static void health_check(void **state) {
   assert_int_equal(status.code, GRPC_STATUS_NOT_FOUND);
 }
 
+/* Where nothing can be written only ingest says so. */
+static void health_of_ingest(void **state) {
+  static const char *const others[] = {"", "delivery", "stream", "server",
+                                       "holdback.v1.DeliveryService"};
+  struct test_server *server = *state;
+  struct test_status status;
+  fake_engine_set_ingesting(server->engine, false);
+  assert_int_equal(health_of(server, "ingest", &status), 2);
+  assert_int_equal(health_of(server, "holdback.v1.IngestService", &status), 2);
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    assert_int_equal(health_of(server, others[i], &status), 1);
+  }
+  fake_engine_set_ingesting(server->engine, true);
+  assert_int_equal(health_of(server, "ingest", &status), 1);
+}
+
 static int next_health(struct test_call *call) {
   Grpc__Health__V1__HealthCheckResponse *response =
       test_call_read_pb(call, &grpc__health__v1__health_check_response__descriptor);
   int health = response ? (int)response->status : -1;
   if (response) grpc__health__v1__health_check_response__free_unpacked(response, NULL);
   return health;
+}
+
+static void watch_health(struct test_server *server, struct test_call *call, const char *service) {
+  Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+  request.service = text(service);
+  test_call_open(call, &server->client, "/grpc.health.v1.Health/Watch");
+  (void)test_call_write_pb(call, &request.base);
+  test_call_half_close(call);
+}
+
+/* A watch of ingest tells each change; another one tells none of them. */
+static void health_watch_of_ingest(void **state) {
+  struct test_server *server = *state;
+  struct test_call ingest, whole;
+  watch_health(server, &ingest, "ingest");
+  watch_health(server, &whole, "");
+  assert_int_equal(next_health(&ingest), 1);
+  assert_int_equal(next_health(&whole), 1);
+  for (int i = 0; i < 3; i++) {
+    fake_engine_set_ingesting(server->engine, false);
+    assert_int_equal(next_health(&ingest), 2);
+    fake_engine_set_ingesting(server->engine, true);
+    assert_int_equal(next_health(&ingest), 1);
+  }
+  hb_rpc_drain(server->rpc, 10000);
+  assert_int_equal(next_health(&ingest), 2);
+  assert_int_equal(next_health(&whole), 2); /* the first since SERVING */
+  assert_int_equal(next_health(&ingest), -1);
+  assert_int_equal(next_health(&whole), -1);
+  struct test_status status;
+  test_call_finish(&ingest, &status);
+  test_call_finish(&whole, &status);
 }
 
 /* Watch tells SERVING, and NOT_SERVING when the server drains, then ends. */
@@ -464,6 +512,8 @@ int main(void) {
       TEST(read_key_pages),
       TEST(list_keys_brings_keys),
       TEST(health_check),
+      TEST(health_of_ingest),
+      cmocka_unit_test_setup_teardown(health_watch_of_ingest, test_server_start, stop_drained),
       cmocka_unit_test_setup_teardown(health_watch, test_server_start, stop_drained),
       TEST(reflection_answers),
   };

@@ -96,6 +96,9 @@ void hb_rpc_sweep(struct hb_rpc *rpc) {
   }
 }
 
+/* The sequencer's thread. */
+static void ingest_changed(void *context) { hb_rpc_sweep(context); }
+
 /* ---- start */
 
 static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
@@ -153,6 +156,7 @@ enum hb_code hb_rpc_start(const struct hb_rpc_options *options, struct hb_rpc **
     hb_rpc_stop(rpc);
     return code;
   }
+  hb_engine_on_ingest(rpc->engine, ingest_changed, rpc);
   grpc_server_start(rpc->server);
   for (uint32_t i = 0; i < pumps; i++) hb_lane_accept(&rpc->lanes[i]);
   *out = rpc;
@@ -216,6 +220,7 @@ static void wait_until_closed(struct hb_rpc *rpc) {
 }
 
 void hb_rpc_stop(struct hb_rpc *rpc) {
+  hb_engine_on_ingest(rpc->engine, NULL, NULL); /* before the pumps go */
   wait_until_closed(rpc);
   const char *alive = hb_counters_find_live(&rpc->counters);
   if (alive) hb_log(HB_LOG_ERROR, "leak", "counter=%s", alive);
