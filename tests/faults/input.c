@@ -1,3 +1,4 @@
+/* Decides what is sent, and in which order, from a seed. */
 #include "tests/faults/input.h"
 
 enum { DISPLACED = 20 };

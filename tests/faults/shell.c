@@ -1,3 +1,4 @@
+/* Decides how core and store are put together without threads: each step in its turn. */
 #include "tests/faults/shell.h"
 
 #include <inttypes.h>

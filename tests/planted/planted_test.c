@@ -6,10 +6,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/child.h"
+#include "tests/lib/shrink.h"
 
 enum { TIMEOUT_MS = 120000 };
 
@@ -88,6 +90,53 @@ static void a_duplicate_answered_too_early(void **state) {
   finds("duplicate_before_first_durable", MODEL, "HB_SEED=");
 }
 
+/* ---- the shrinker */
+
+enum { MODEL_STEPS = 800, FEW_STEPS = 10 };
+
+/* The seed and steps of the line that says how to see it again. */
+static void take_again(const char *out, char seed[32], bool *keep) {
+  const char *line = strstr(out, "again: HB_SEED=");
+  assert_non_null(line);
+  char steps[4096];
+  assert_int_equal(sscanf(line, "again: HB_SEED=%31[0-9] HB_STEPS=%4095[0-9,]", seed, steps), 2);
+  assert_true(hbt_steps_parse(steps, keep, MODEL_STEPS));
+}
+
+static int run_steps(const char *bug, const char *seed, const bool *keep) {
+  setenv("HB_SEED", seed, 1);
+  setenv("HB_STEPS", hbt_steps_text(keep, MODEL_STEPS), 1);
+  struct hbt_run run = run_with(bug, MODEL);
+  int code = run.code;
+  hbt_run_done(&run);
+  unsetenv("HB_SEED");
+  unsetenv("HB_STEPS");
+  return code;
+}
+
+/* Of the 800 steps that found it a few are left: they show it again, each of them is needed, and
+ * without the bug they pass. */
+static void what_is_found_is_shrunk(void **state) {
+  (void)state;
+  const char *bug = "presence_from_failed_write";
+  bool keep[MODEL_STEPS];
+  char seed[32];
+  struct hbt_run run = run_with(bug, MODEL);
+  take_again(run.out, seed, keep);
+  hbt_run_done(&run);
+  size_t kept = 0;
+  for (size_t i = 0; i < MODEL_STEPS; i++) {
+    if (!keep[i]) continue;
+    kept++;
+    keep[i] = false;
+    assert_int_equal(run_steps(bug, seed, keep), 0);
+    keep[i] = true;
+  }
+  assert_in_range(kept, 1, FEW_STEPS);
+  assert_int_equal(run_steps(bug, seed, keep), 1);
+  assert_int_equal(run_steps("", seed, keep), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(without_a_bug_all_pass),
@@ -97,6 +146,7 @@ int main(void) {
       cmocka_unit_test(an_off_by_one_at_the_edge_of_a_gap),
       cmocka_unit_test(presence_learned_from_a_failed_write),
       cmocka_unit_test(a_duplicate_answered_too_early),
+      cmocka_unit_test(what_is_found_is_shrunk),
   };
   return cmocka_run_group_tests(tests, few_seeds, NULL) ? 1 : 0;
 }
