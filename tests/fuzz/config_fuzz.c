@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PATH_PRINTABLE = 180 };
+enum { PATH_PRINTABLE = HB_CONFIG_LINE_MAX - sizeof "data-dir=" + 1 };
 
 static void read_number(const char *text) {
   struct hb_err err = {0};

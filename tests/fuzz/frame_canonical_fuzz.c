@@ -1,13 +1,12 @@
 /* The scanner against protobuf-c on canonical input: what generated code makes of the bytes is
  * written again by generated code, and the scanner must read the same numbers and bytes out of
  * that, or refuse it for a limit of the contract that the message does not keep. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/assert.h"
 #include "base/frame/scan.h"
 #include "holdback/v1/event.pb-c.h"
+#include "tests/fuzz/canonical.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -77,11 +76,9 @@ static void compare(const Holdback__V1__EventBatch *batch, struct hb_slice canon
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   Holdback__V1__EventBatch *batch = holdback__v1__event_batch__unpack(NULL, size, data);
   if (!batch) return 0;
-  size_t packed = holdback__v1__event_batch__get_packed_size(batch);
-  uint8_t *canonical = hb_alloc(packed);
-  HB_ASSERT(holdback__v1__event_batch__pack(batch, canonical) == packed);
-  compare(batch, hb_slice_of(canonical, packed));
-  free(canonical);
+  struct hb_buf canonical = {0};
+  if (canonical_pack(&batch->base, &canonical)) compare(batch, hb_buf_view(&canonical));
+  hb_buf_done(&canonical);
   holdback__v1__event_batch__free_unpacked(batch, NULL);
   return 0;
 }
