@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "ordering/batch.h"
 #include "tests/model/test_batch.h"
 #include "tests/sim/world.h"
@@ -33,7 +32,6 @@ struct hb_sim_message {
   uint32_t count;
   struct hb_test_event events[HB_SIM_EVENTS_MAX];
   struct hb_decision decisions[HB_SIM_EVENTS_MAX]; /* ANSWER */
-  enum hb_code code;                               /* ANSWER */
   int64_t position;                                /* SUBSCRIBE: from; BATCH: next_position */
   int64_t complete_to;                             /* ANSWER, STATUS, BATCH: as published */
   int64_t frontier;

@@ -76,11 +76,7 @@ static void take_answer(struct hb_sim_producer *producer, const struct hb_sim_me
   }
   producer->answered++;
   for (uint32_t i = 0; i < sent->count; i++) {
-    if (message->code) {
-      producer->items[sent->items[i]].state = HB_SIM_TO_SEND;
-    } else {
-      take_outcome(producer, sent->items[i], message->decisions[i].outcome);
-    }
+    take_outcome(producer, sent->items[i], message->decisions[i].outcome);
   }
 }
 

@@ -66,24 +66,27 @@ static void check_answer(struct hb_sim_server *server, const struct hb_batch *ba
   }
 }
 
+/* An error ends the call, as gRPC's status does; whoever is there sends all again. */
 static void answer(struct hb_sim_server *server, const struct hb_sim_request *request) {
   const struct hb_batch *batch = &request->batch->batch;
+  struct hb_sim_conn *conn = request->conn;
+  hb_world_note(server->world, "answer %" PRIu64 " on connection %" PRIu64 ", code %d",
+                request->ordinal, conn->id, batch->error.code);
+  if (batch->error.code) {
+    hb_sim_close_by_server(conn);
+    return;
+  }
+  check_answer(server, batch);
+  if (!conn->server_open) return; /* nobody is there any more */
+  assert_int_equal(request->ordinal, conn->answered);
+  conn->answered++;
   struct hb_sim_message message = {.kind = HB_SIM_ANSWER,
                                    .stream = batch->stream,
                                    .ordinal = request->ordinal,
-                                   .count = batch->count,
-                                   .code = batch->error.code};
-  if (!batch->error.code) {
-    check_answer(server, batch);
-    memcpy(message.decisions, batch->decisions, batch->count * sizeof *batch->decisions);
-  }
-  if (!request->conn->server_open) return; /* nobody is there any more */
-  assert_int_equal(request->ordinal, request->conn->answered);
-  request->conn->answered++;
+                                   .count = batch->count};
+  memcpy(message.decisions, batch->decisions, batch->count * sizeof *batch->decisions);
   hb_feed_numbers(server, batch->stream, &message);
-  hb_world_note(server->world, "answer %" PRIu64 " on connection %" PRIu64 ", code %d",
-                request->ordinal, request->conn->id, batch->error.code);
-  hb_sim_to_client(request->conn, &message);
+  hb_sim_to_client(conn, &message);
 }
 
 static void send_answers(struct hb_sim_server *server) {
