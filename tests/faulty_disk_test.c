@@ -196,7 +196,7 @@ static void write_enospc(void **state) {
   assert_true(hbt_child_wait_line(world->server.child, HBT_ERR, "event=store_reopened", 0, line,
                                   sizeof line));
   assert_true(hbt_log_value(line, "ms", ms, sizeof ms));
-  assert_true(atoi(ms) < PAUSE_MS_MAX);
+  assert_true(strtoll(ms, NULL, 10) < PAUSE_MS_MAX);
   char *log = hbt_child_text(world->server.child, HBT_ERR, NULL);
   assert_int_equal(count_lines(log, "event=disk_full"), EVENTS / 1000);
   assert_int_equal(count_lines(log, "event=store_reopened"), EVENTS / 1000);

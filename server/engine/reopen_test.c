@@ -438,7 +438,7 @@ static void *read_on(void *context) {
 
 /* Readers never see a store that is gone: they wait a moment and go on. */
 static void readers_live_through_it(void **state) {
-  enum { ROUNDS = 12, READERS = 3 };
+  enum { ROUNDS = 6, READERS = 3 };
   struct rig *rig = *state;
   failing = rig;
   rig->limits.shared_blocks_max = 1 << 20;

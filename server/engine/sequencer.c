@@ -293,30 +293,7 @@ void hb_sequencer_stop(struct hb_engine *engine) {
   sequencer->started = false;
 }
 
-/* ---- failures */
-
-static void give_up(struct hb_engine *engine) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  sequencer->failed = true;
-  hb_ordering_fail(sequencer->core);
-  (void)hb_sequencer_answer(engine);
-  for (size_t i = 0; i < sequencer->registry.count; i++) {
-    hb_stream_mark_lost(sequencer->registry.streams[i]);
-  }
-}
-
-void hb_sequencer_fail(struct hb_engine *engine, const struct hb_err *err) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  if (sequencer->fatal) return;
-  sequencer->fatal = true;
-  if (!sequencer->failed) give_up(engine);
-  if (engine->on_fatal) engine->on_fatal(engine->context, err);
-}
-
-void hb_sequencer_lose(struct hb_engine *engine, const struct hb_err *err) {
-  hb_disk_lose(engine, err);
-  give_up(engine);
-}
+/* ---- after a failure */
 
 void hb_sequencer_resume(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;

@@ -295,14 +295,20 @@ bool rig_indexed_at_least(const struct hb_stream_status *status, int64_t number)
   return status->record.frozen && status->indexed_to >= number;
 }
 
+/* Makes the sequencer turn, and look; what a look before this call began is done when it returns.
+ */
+static void turn_once(struct rig *rig) {
+  struct hb_job job = {.kind = HB_JOB_DELETE_STREAM, .config = {.name = "no-such-stream"}};
+  (void)rig_job(rig, &job);
+}
+
 void rig_until_disk(struct rig *rig, enum hb_disk_state state) {
   uint64_t until_ms = hb_clock_mono_ms() + 20000;
-  while (atomic_load(&rig->engine->disk.state) != state) {
+  do {
     assert_true(hb_clock_mono_ms() < until_ms);
-    /* A job makes the sequencer turn, so that it looks; and it is answered after that look. */
-    struct hb_job job = {.kind = HB_JOB_DELETE_STREAM, .config = {.name = "no-such-stream"}};
-    (void)rig_job(rig, &job);
-  }
+    turn_once(rig);
+  } while (atomic_load(&rig->engine->disk.state) != state);
+  turn_once(rig);
 }
 
 static void check_block(struct hb_bytes *bytes, int64_t *position, int64_t *count) {
