@@ -29,11 +29,16 @@ static const struct rule PREFIXES[] = {
     {"Column family dropped: ", HB_INTERNAL},
 };
 
-/* Looked for only in what follows "IO error: ", in this order. */
+/* Looked for only in what follows "IO error: ", in this order. A file that RocksDB names and that
+ * is not there was taken away: it never removes one that it still needs. */
 static const struct rule CAUSES[] = {
-    {"No space left on device", HB_NO_SPACE}, {"Disk quota exceeded", HB_NO_SPACE},
-    {"Space limit reached", HB_NO_SPACE},     {"lock hold by", HB_LOCKED},
-    {"While lock file", HB_LOCKED},           {"Permission denied", HB_PERMISSION},
+    {"No space left on device", HB_NO_SPACE},
+    {"Disk quota exceeded", HB_NO_SPACE},
+    {"Space limit reached", HB_NO_SPACE},
+    {"lock hold by", HB_LOCKED},
+    {"While lock file", HB_LOCKED},
+    {"Permission denied", HB_PERMISSION},
+    {"No such file or directory", HB_CORRUPT},
     {"Read-only file system", HB_PERMISSION},
 };
 
@@ -55,6 +60,8 @@ static enum hb_code code_of(const char *text) {
       break;
     }
   }
+  /* All families are there from a store's first moment on. */
+  if (code == HB_INTERNAL && strstr(text, "Column family not found")) return HB_CORRUPT;
   /* Families that this program does not name: a later format's. */
   if (code == HB_INTERNAL && strstr(text, "Column families not opened")) return HB_VERSION;
   /* A sync that fails is never a mere lack of space, whatever it says: what it was to make durable

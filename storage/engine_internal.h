@@ -40,7 +40,8 @@ struct hb_rocks;
 
 struct hb_rocks_options {
   const char *path;
-  bool create; /* else a store that is not there is HB_CORRUPT */
+  bool create;    /* else a store that is not there is HB_CORRUPT */
+  bool read_only; /* nothing in the folder is changed; what the log has is replayed in memory */
   uint64_t wal_bytes_max;
   uint64_t write_buffer_max;
   uint64_t block_cache_max;
@@ -94,6 +95,15 @@ HB_MUST_CHECK enum hb_code hb_rocks_get(struct hb_rocks *engine, enum hb_family 
 struct hb_rocks_iter;
 struct hb_rocks_iter *hb_rocks_iter_create(struct hb_rocks *engine, enum hb_family family,
                                            struct hb_slice start, struct hb_slice end);
+/* The same as of a view: several families as they were at one moment. While a view lives, what is
+ * deleted keeps its space. */
+struct hb_rocks_view;
+struct hb_rocks_view *hb_rocks_view_create(struct hb_rocks *engine);
+void hb_rocks_view_destroy(struct hb_rocks_view *view); /* NULL is allowed */
+struct hb_rocks_iter *hb_rocks_iter_create_in(struct hb_rocks *engine,
+                                              const struct hb_rocks_view *view,
+                                              enum hb_family family, struct hb_slice start,
+                                              struct hb_slice end);
 void hb_rocks_iter_destroy(struct hb_rocks_iter *iter); /* NULL is allowed */
 void hb_rocks_iter_first(struct hb_rocks_iter *iter);
 void hb_rocks_iter_last(struct hb_rocks_iter *iter);

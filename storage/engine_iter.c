@@ -11,14 +11,40 @@ struct hb_rocks_iter {
   struct hb_buf end;
 };
 
+struct hb_rocks_view {
+  struct hb_rocks *engine; /* borrowed */
+  const rocksdb_snapshot_t *snapshot;
+};
+
+struct hb_rocks_view *hb_rocks_view_create(struct hb_rocks *engine) {
+  struct hb_rocks_view *view = hb_calloc(1, sizeof *view);
+  view->engine = engine;
+  view->snapshot = rocksdb_create_snapshot(engine->db);
+  return view;
+}
+
+void hb_rocks_view_destroy(struct hb_rocks_view *view) {
+  if (!view) return;
+  rocksdb_release_snapshot(view->engine->db, view->snapshot);
+  free(view);
+}
+
 struct hb_rocks_iter *hb_rocks_iter_create(struct hb_rocks *engine, enum hb_family family,
                                            struct hb_slice start, struct hb_slice end) {
+  return hb_rocks_iter_create_in(engine, NULL, family, start, end);
+}
+
+struct hb_rocks_iter *hb_rocks_iter_create_in(struct hb_rocks *engine,
+                                              const struct hb_rocks_view *view,
+                                              enum hb_family family, struct hb_slice start,
+                                              struct hb_slice end) {
   struct hb_rocks_iter *iter = hb_calloc(1, sizeof *iter);
   hb_buf_append(&iter->start, start.data, start.size);
   hb_buf_append(&iter->end, end.data, end.size);
   iter->options = rocksdb_readoptions_create();
   rocksdb_readoptions_set_verify_checksums(iter->options, 1);
   rocksdb_readoptions_set_fill_cache(iter->options, 0);
+  if (view) rocksdb_readoptions_set_snapshot(iter->options, view->snapshot);
   if (start.size) {
     rocksdb_readoptions_set_iterate_lower_bound(iter->options, (const char *)iter->start.data,
                                                 iter->start.size);

@@ -49,10 +49,17 @@ enum hb_code hb_rocks_open(const struct hb_rocks_options *options, struct hb_roc
   for (int i = 0; i < HB_FAMILY_COUNT; i++) names[i] = FAMILIES[i].name;
   names[HB_FAMILY_COUNT] = "default";
   char *text = NULL;
-  engine->db = rocksdb_open_column_families(
-      engine->setup.db, options->path, HB_ROCKS_FAMILIES, names,
-      (const rocksdb_options_t *const *)engine->setup.families, engine->families, &text);
-  code = hb_rocks_take_error(text, options->path, err);
+  const rocksdb_options_t *const *families =
+      (const rocksdb_options_t *const *)engine->setup.families;
+  if (options->read_only) {
+    engine->db = rocksdb_open_for_read_only_column_families(engine->setup.db, options->path,
+                                                            HB_ROCKS_FAMILIES, names, families,
+                                                            engine->families, 0, &text);
+  } else {
+    engine->db = rocksdb_open_column_families(engine->setup.db, options->path, HB_ROCKS_FAMILIES,
+                                              names, families, engine->families, &text);
+  }
+  code = hb_rocks_take_error(text, "RocksDB", err); /* which names its file */
   if (code) {
     destroy_engine(engine);
     return code;

@@ -65,6 +65,7 @@ static enum hb_code write_file(struct hb_store *store, const char *path, uint64_
 
 enum hb_code hb_index_ingest(struct hb_store *store, uint64_t stream,
                              struct hb_index_entry *entries, size_t count, struct hb_err *err) {
+  HB_ASSERT(count <= HB_INDEX_FILE_MAX);
   if (!count) return HB_OK;
   HB_ASSERT(!atomic_exchange(&store->ingesting, true)); /* one call at a time: one file name */
   char *path = hb_folder_join(store->path, HB_FOLDER_INDEX "/bundle.sst");

@@ -21,8 +21,12 @@ struct hb_index_entry {
   uint32_t length; /* of the frame */
 };
 
-/* Sort by (key, position) and write as one ingested file; durable on return. Positions of one key
- * ascend by habit but need not. The array is reordered. Any thread but one call at a time. */
+/* A start that can't tell whether the last file was taken in goes back by as much. */
+enum { HB_INDEX_FILE_MAX = 1000000 };
+
+/* Sort by (key, position) and write as one ingested file of at most HB_INDEX_FILE_MAX entries;
+ * durable on return. Positions of one key ascend by habit but need not. The array is reordered. Any
+ * thread but one call at a time. */
 HB_MUST_CHECK enum hb_code hb_index_ingest(struct hb_store *store, uint64_t stream,
                                            struct hb_index_entry *entries, size_t count,
                                            struct hb_err *err);

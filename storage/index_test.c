@@ -99,7 +99,8 @@ static void a_list_ascends_over_bundles(void **state) {
                                    entry_of("aa", 2), entry_of("", 4)};
   struct hb_index_entry second[] = {entry_of("a", INT64_MIN), entry_of("a", 20), entry_of("b", 10)};
   struct hb_index_entry other[] = {entry_of("a", 5)};
-  make_stream(fixture, 1, "one"); /* else its rows are dropped at start */
+  make_stream(fixture, 1, "one"); /* else their rows are not for a start to find */
+  make_stream(fixture, 2, "two");
   ingest(fixture, 1, first, 5);
   ingest(fixture, 1, second, 3);
   ingest(fixture, 2, other, 1);

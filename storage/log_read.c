@@ -14,6 +14,7 @@
 struct hb_log_reader {
   struct hb_rocks_iter *iter; /* at the block that next returns */
   uint64_t stream;
+  int64_t next; /* what that block should contain */
 };
 
 static enum hb_code wrap_block(enum hb_code code, uint64_t stream, int64_t position,
@@ -41,13 +42,18 @@ static enum hb_code decode(const struct hb_rocks_iter *iter, struct hb_slice byt
   return HB_OK;
 }
 
+static enum hb_code iter_error(const struct hb_rocks_iter *iter, uint64_t stream, int64_t position,
+                               struct hb_err *err) {
+  return wrap_block(hb_rocks_iter_error(iter, err), stream, position, err);
+}
+
 /* To the block that contains `position`, else to the first one above it. */
 static enum hb_code seek(struct hb_rocks_iter *iter, uint64_t stream, int64_t position,
                          struct hb_err *err) {
   struct hb_key key = hb_key_position(stream, position);
   hb_rocks_iter_seek_back(iter, hb_key_view(&key));
   if (!hb_rocks_iter_valid(iter)) {
-    enum hb_code code = hb_rocks_iter_error(iter, err);
+    enum hb_code code = iter_error(iter, stream, position, err);
     if (!code) hb_rocks_iter_first(iter);
     return code;
   }
@@ -68,6 +74,7 @@ enum hb_code hb_log_reader_open(struct hb_store *store, uint64_t stream, int64_t
   struct hb_log_reader *reader = hb_calloc(1, sizeof *reader);
   reader->iter = iter;
   reader->stream = stream;
+  reader->next = position;
   *out = reader;
   return HB_OK;
 }
@@ -81,7 +88,7 @@ void hb_log_reader_close(struct hb_log_reader *reader) {
 enum hb_code hb_log_reader_next(struct hb_log_reader *reader, struct hb_bytes **out,
                                 struct hb_err *err) {
   if (!hb_rocks_iter_valid(reader->iter)) {
-    enum hb_code code = hb_rocks_iter_error(reader->iter, err);
+    enum hb_code code = iter_error(reader->iter, reader->stream, reader->next, err);
     if (!code) *out = NULL;
     return code;
   }
@@ -93,6 +100,7 @@ enum hb_code hb_log_reader_next(struct hb_log_reader *reader, struct hb_bytes **
     return code;
   }
   hb_rocks_iter_next(reader->iter);
+  reader->next = block.to;
   *out = bytes;
   return HB_OK;
 }
@@ -103,8 +111,13 @@ enum hb_code hb_log_last(struct hb_store *store, uint64_t stream, bool *out_any,
   hb_rocks_iter_last(iter);
   bool any = hb_rocks_iter_valid(iter);
   struct hb_block block;
-  enum hb_code code =
-      any ? decode(iter, hb_rocks_iter_value(iter), &block, err) : hb_rocks_iter_error(iter, err);
+  enum hb_code code = HB_OK;
+  if (any) {
+    code = decode(iter, hb_rocks_iter_value(iter), &block, err);
+  } else {
+    code = hb_rocks_iter_error(iter, err);
+    if (code) hb_err_wrap(err, "log of stream %" PRIu64 ", its last block", stream);
+  }
   if (!code) {
     *out_any = any;
     if (any) *out = (struct hb_range){.start = block.from, .end = block.to};
@@ -119,6 +132,13 @@ static int64_t middle(int64_t low, int64_t high) {
   return (int64_t)((uint64_t)low + ((uint64_t)high - (uint64_t)low) / 2);
 }
 
+/* Each position from `earliest` up to the frontier lies in a block (I4): the event that is looked
+ * for may have been in the one that is missing. */
+static enum hb_code hole(uint64_t stream, int64_t position, struct hb_err *err) {
+  return wrap_block(hb_err_set(err, HB_CORRUPT, NULL, "no block accounts for it"), stream, position,
+                    err);
+}
+
 /* Halve [low, high) until it holds no block whose running maximum reaches `time` but the first;
  * *out_from is where that starts. At most 64 seeks, whatever the log's length. */
 static enum hb_code find_block(struct hb_rocks_iter *iter, uint64_t stream, struct hb_time time,
@@ -129,16 +149,15 @@ static enum hb_code find_block(struct hb_rocks_iter *iter, uint64_t stream, stru
     int64_t at = middle(within.start, within.end);
     struct hb_key key = hb_key_position(stream, at);
     hb_rocks_iter_seek_back(iter, hb_key_view(&key));
-    if (!hb_rocks_iter_valid(iter)) {
-      code = hb_rocks_iter_error(iter, err);
-      within.start = at + 1; /* nothing so low */
-      continue;
+    struct hb_block block = {.to = at}; /* where there is none so low */
+    if (hb_rocks_iter_valid(iter)) {
+      code = decode(iter, hb_rocks_iter_value(iter), &block, err);
+    } else {
+      code = iter_error(iter, stream, at, err);
     }
-    struct hb_block block;
-    code = decode(iter, hb_rocks_iter_value(iter), &block, err);
     if (code) break;
     if (block.to <= at) {
-      within.start = at + 1; /* truncated, or not written yet */
+      code = hole(stream, at, err);
     } else if (hb_time_compare(block.max_time, time) < 0) {
       within.start = block.to;
     } else {
@@ -182,6 +201,7 @@ enum hb_code hb_log_find_time(struct hb_store *store, uint64_t stream, struct hb
     struct hb_block block;
     uint32_t index;
     code = decode(iter, hb_rocks_iter_value(iter), &block, err);
+    if (!code && block.from > from) code = hole(stream, from, err);
     if (code || block.from >= end) break;
     code = wrap_block(find_event(&block, time, earliest, &index, err), stream, block.from, err);
     if (code) break;
@@ -189,9 +209,13 @@ enum hb_code hb_log_find_time(struct hb_store *store, uint64_t stream, struct hb
       position = hb_block_sequence(&block, index);
       break;
     }
+    from = block.to;
     hb_rocks_iter_next(iter);
   }
-  if (!code) code = hb_rocks_iter_error(iter, err);
+  if (!code && found && from < end && !hb_rocks_iter_valid(iter)) {
+    code = iter_error(iter, stream, from, err);
+    if (!code) code = hole(stream, from, err);
+  }
   hb_rocks_iter_destroy(iter);
   if (!code) *out = position < end ? position : end;
   return code;

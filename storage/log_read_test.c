@@ -206,10 +206,35 @@ static void a_time_is_found_in_a_long_log(void **state) {
 static void without_times_the_end_is_found(void **state) {
   struct fixture *fixture = *state;
   assert_int_equal(find(fixture, 1, 5, 5), 5);
-  assert_int_equal(find(fixture, 1, INT64_MIN, INT64_MAX), INT64_MAX);
   put_block(fixture, 1, 1, 3);
   apply(fixture);
   assert_int_equal(find(fixture, 1, 1, 3), 3);
+}
+
+/* A hole may have had the event that is looked for: no position is made up. */
+static void a_time_is_not_found_past_a_hole(void **state) {
+  struct fixture *fixture = *state;
+  const uint8_t times[] = {10, 20};
+  static const int64_t HOLES[] = {1, 3, 5};
+  static const int64_t TIMES[] = {10, 30, 30};
+  for (int64_t from = 1; from < 7; from += 2) put_timed(fixture, from, from + 2, times, 20);
+  apply(fixture);
+  for (size_t i = 0; i < 3; i++) {
+    struct hb_batch_writer *batch = hb_rocks_batch_create(fixture->store->engine);
+    struct hb_key key = hb_key_position(1, HOLES[i]);
+    struct hb_err err;
+    hb_rocks_delete(batch, HB_FAMILY_LOG, hb_key_view(&key));
+    must(hb_rocks_write(fixture->store->engine, batch, true, &err), &err);
+    hb_rocks_batch_destroy(batch);
+    int64_t position = -99;
+    struct hb_time time = {.seconds = TIMES[i], .present = true};
+    assert_int_equal(hb_log_find_time(fixture->store, 1, time, 1, 7, &position, &err), HB_CORRUPT);
+    assert_int_equal(position, -99);
+    assert_non_null(strstr(err.message, "log of stream 1 at position"));
+    put_timed(fixture, HOLES[i], HOLES[i] + 2, times, 20);
+    apply(fixture);
+    assert_int_equal(find(fixture, 30, 1, 7), 7);
+  }
 }
 
 int main(void) {
@@ -223,6 +248,7 @@ int main(void) {
       ONE(a_time_is_found_within_bounds),
       ONE(a_time_is_found_in_a_long_log),
       ONE(without_times_the_end_is_found),
+      ONE(a_time_is_not_found_past_a_hole),
   };
 #undef ONE
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -33,7 +33,10 @@ enum hb_code hb_store_each_row(struct hb_rocks_iter *owned_iter, enum hb_family 
       hb_rocks_iter_next(owned_iter);
     }
   }
-  if (!code) code = hb_rocks_iter_error(owned_iter, err);
+  if (!code) {
+    code = hb_rocks_iter_error(owned_iter, err);
+    if (code) hb_err_wrap(err, "%s", hb_family_name(family));
+  }
   hb_rocks_iter_destroy(owned_iter);
   return code;
 }

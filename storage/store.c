@@ -33,6 +33,7 @@ static enum hb_code open_engine(struct hb_store *store, const struct hb_store_op
   struct hb_rocks_options engine = {
       .path = path,
       .create = create,
+      .read_only = options->read_only,
       .wal_bytes_max = or_default(options->wal_bytes_max, 256),
       .write_buffer_max = or_default(options->write_buffer_max, 128),
       .block_cache_max = or_default(options->block_cache_max, 32),
@@ -147,11 +148,14 @@ static enum hb_code open_existing(struct hb_store *store, const struct hb_store_
   free(current);
   if (code) return code;
   char *rocksdb = hb_folder_join(store->path, HB_FOLDER_ROCKSDB);
-  code = hb_wal_check(rocksdb, err);
+  code = hb_wal_check(rocksdb, &store->manifest_cut, err);
   free(rocksdb);
   if (code) return code;
   code = open_engine(store, options, false, err);
-  if (code) hb_err_wrap(err, "data folder: can't open; restore it from a backup if it is damaged");
+  if (code) {
+    hb_err_wrap(err, "data folder: can't open '%s'; restore it from a backup if it is damaged",
+                store->path);
+  }
   return code;
 }
 
@@ -223,17 +227,27 @@ static enum hb_code read_meta(struct hb_store *store, struct hb_run_record *out_
   return code;
 }
 
+static enum hb_code note_run(struct hb_store *store, struct hb_run_record before,
+                             struct hb_err *err) {
+  struct hb_store_info *info = &store->info;
+  enum hb_code code = hb_recover_last_commit(store, &info->last_commit, err);
+  if (code && !store->read_only) return code; /* who only looks wants to see it all */
+  if (before.commit > info->last_commit) info->last_commit = before.commit;
+  info->run = before.run;
+  return HB_OK;
+}
+
 /* One synced write: what is dropped, and the run. Everything before it is durable already. */
 static enum hb_code begin_run(struct hb_store *store, struct hb_run_record before,
                               struct hb_err *err) {
   struct hb_store_info *info = &store->info;
-  enum hb_code code = hb_recover_last_commit(store, &info->last_commit, err);
+  enum hb_code code = note_run(store, before, err);
   if (!code) code = random_bytes(&store->run_mark, sizeof store->run_mark, err);
   if (code) return code;
-  if (before.commit > info->last_commit) info->last_commit = before.commit;
-  info->run = before.run + 1;
+  info->run++;
   struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   code = hb_recover_orphans(store, batch, err);
+  if (!code && store->manifest_cut) code = hb_recover_index(store, batch, err);
   put_run(batch, (struct hb_run_record){.run = info->run, .commit = info->last_commit});
   put_log_data(batch, (struct hb_log_data){.run = info->run,
                                            .mark = store->run_mark,
@@ -279,6 +293,7 @@ static enum hb_code open_locked(struct hb_store *store, const struct hb_store_op
                                   : create(store, options, state == HB_FOLDER_UNFINISHED, err);
   struct hb_run_record run = {0};
   if (!code) code = read_meta(store, &run, err);
+  if (!code && options->read_only) return note_run(store, run, err);
   if (!code) code = prepare_index_folder(store, err);
   if (!code) code = begin_run(store, run, err);
   /* Until the first stream is made, a start that was cut short counts as none. */
@@ -289,15 +304,19 @@ static enum hb_code open_locked(struct hb_store *store, const struct hb_store_op
 enum hb_code hb_store_open(const struct hb_store_options *options, struct hb_store **out,
                            struct hb_err *err) {
   enum hb_folder_state state;
-  enum hb_code code = hb_folder_make(options->path, err);
+  enum hb_code code = options->read_only ? HB_OK : hb_folder_make(options->path, err);
   /* Looked at before LOCK is made: nothing is put into a folder of somebody else. */
   if (!code) code = hb_folder_look(options->path, &state, err);
+  if (!code && options->read_only && state != HB_FOLDER_STORE) {
+    code = hb_err_set(err, HB_VERSION, NULL, "data folder: '%s' has no store in it", options->path);
+  }
   int lock = -1;
   if (!code) code = hb_lock_take(options->path, &lock, err);
   if (code) return code;
   struct hb_store *store = hb_calloc(1, sizeof *store);
   store->path = hb_strdup(options->path);
   store->lock = lock;
+  store->read_only = options->read_only;
   code = open_locked(store, options, err);
   if (code) {
     hb_rocks_close(store->engine);
@@ -315,7 +334,7 @@ void hb_store_close(struct hb_store *store) {
   /* What was acknowledged as "survives a kill" survives a clean stop of the machine too. Whoever
    * has to know about a failure calls hb_store_sync before. After a failed write RocksDB must not
    * be asked to sync: with assertions (Debian's has them) it aborts. */
-  if (!store->failure.code) (void)!hb_rocks_sync(store->engine, NULL);
+  if (!store->failure.code && !store->read_only) (void)!hb_rocks_sync(store->engine, NULL);
   hb_rocks_close(store->engine);
   hb_lock_release(store->lock);
   free(store->path);

@@ -19,6 +19,9 @@ struct hb_store_options {
   uint64_t wal_bytes_max;    /* 0 = 256 MiB: bounds what a restart has to replay */
   uint64_t write_buffer_max; /* 0 = 128 MiB, all families */
   uint64_t block_cache_max;  /* 0 = 32 MiB */
+  bool read_only;            /* for looking at one that exists: no run begins, no write may follow;
+                                of the folder only a torn end of RocksDB's log is cut off, as at
+                                each start */
 };
 
 enum { HB_STORE_ID_SIZE = 16 };

@@ -12,6 +12,8 @@
 struct hb_store {
   struct hb_store_info info; /* immutable after open */
   char *path;                /* owned */
+  bool read_only;
+  bool manifest_cut; /* RocksDB's MANIFEST had a torn end, which is gone */
   int lock;
   struct hb_rocks *engine; /* owned */
 
@@ -47,9 +49,13 @@ HB_MUST_CHECK enum hb_code hb_store_each_row(struct hb_rocks_iter *owned_iter,
                                              enum hb_family family, hb_row_visit *visit,
                                              void *context, struct hb_err *err);
 
-/* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions. */
+/* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions. HB_CORRUPT:
+ * events, or rows of an id that was never given, are among them: that is no rest of a deletion. */
 HB_MUST_CHECK enum hb_code hb_recover_orphans(struct hb_store *store, struct hb_batch_writer *batch,
                                               struct hb_err *err);
+/* Puts lower indexed_to rows into `batch`: by as much as one index file may have held. */
+HB_MUST_CHECK enum hb_code hb_recover_index(struct hb_store *store, struct hb_batch_writer *batch,
+                                            struct hb_err *err);
 /* The highest commit number in frontier records and names of bundles; 0: none. */
 HB_MUST_CHECK enum hb_code hb_recover_last_commit(struct hb_store *store, uint64_t *out,
                                                   struct hb_err *err);

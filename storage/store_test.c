@@ -312,15 +312,24 @@ static void put_data(struct fixture *fixture, uint64_t stream) {
   apply(fixture);
 }
 
-/* Rows of a stream with neither configuration nor mark are dropped at start; those of a stream
- * that is, or is being deleted, stay. */
+static void put_gap(struct fixture *fixture, uint64_t stream) {
+  struct hb_gap gap = {.start = 3, .end = 5};
+  hb_write_put_gap(fixture->write, stream, &gap);
+  apply(fixture);
+}
+
+/* Small rows of a stream with neither configuration nor mark are dropped at start; those of a
+ * stream that is, or is being deleted, stay. */
 static void orphans_are_dropped_at_start(void **state) {
   struct fixture *fixture = *state;
   open_store(fixture);
   make_stream(fixture, 2, "two");
   make_stream(fixture, 4, "four");
-  for (uint64_t stream = 1; stream <= 5; stream++) put_data(fixture, stream);
+  put_data(fixture, 2);
+  put_data(fixture, 4);
+  for (uint64_t stream = 1; stream <= 5; stream += 2) put_gap(fixture, stream);
   hb_write_put_indexed_to(fixture->write, 3, 9);
+  hb_write_put_next_stream(fixture->write, 6);
   hb_write_mark_deleting(fixture->write, 4);
   apply(fixture);
   reopen_store(fixture);
@@ -333,6 +342,34 @@ static void orphans_are_dropped_at_start(void **state) {
   assert_int_equal(count_data(fixture, 3), 0);
   assert_int_equal(count_data(fixture, 4), 3);
   assert_int_equal(count_data(fixture, 5), 0);
+}
+
+/* A deletion leaves no events behind: those of a stream that is not known are not dropped, for the
+ * loss is elsewhere. */
+static void events_without_their_stream_are_damage(void **state) {
+  struct fixture *fixture = *state;
+  struct hb_err err;
+  open_store(fixture);
+  make_stream(fixture, 2, "two");
+  hb_write_put_next_stream(fixture->write, 4);
+  put_bundle(fixture, (struct hb_bundle_id){3, fixture->commit + 1, 0}, 5, 6);
+  apply(fixture);
+  close_store(fixture);
+  assert_int_equal(try_open(fixture, &err), HB_CORRUPT);
+  assert_non_null(strstr(err.message, "rows in held of stream id 3"));
+  assert_int_equal(try_open(fixture, &err), HB_CORRUPT); /* still there */
+}
+
+/* Nor are rows of an id that was never given. */
+static void rows_of_an_id_never_given_are_damage(void **state) {
+  struct fixture *fixture = *state;
+  struct hb_err err;
+  open_store(fixture);
+  hb_write_put_next_stream(fixture->write, 2);
+  put_gap(fixture, 7);
+  close_store(fixture);
+  assert_int_equal(try_open(fixture, &err), HB_CORRUPT);
+  assert_non_null(strstr(err.message, "rows in gaps of stream id 7"));
 }
 
 /* Rows that are none are reported with family and key, by whoever reads them. */
@@ -384,6 +421,8 @@ int main(void) {
       ONE(a_cut_format_new_is_written_again),
       ONE(the_index_folder_is_emptied),
       ONE(orphans_are_dropped_at_start),
+      ONE(events_without_their_stream_are_damage),
+      ONE(rows_of_an_id_never_given_are_damage),
       ONE(damaged_rows_are_named),
   };
 #undef ONE

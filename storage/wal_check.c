@@ -146,7 +146,7 @@ static bool is_first(uint64_t number, struct hb_wal_needed needed) {
   return !needed.from || number == needed.from;
 }
 
-enum hb_code hb_wal_check(const char *folder, struct hb_err *err) {
+enum hb_code hb_wal_check(const char *folder, bool *out_cut, struct hb_err *err) {
   struct hb_wal_manifest manifest = {0};
   struct wal_files files = {0};
   struct hb_wal_scan scan = {0};
@@ -158,6 +158,7 @@ enum hb_code hb_wal_check(const char *folder, struct hb_err *err) {
   }
   if (!code) code = judge(folder, &files, manifest.needed, &scan, err);
   if (!code) code = hb_wal_manifest_cut(folder, &manifest, err);
+  if (!code) *out_cut = manifest.torn;
   free(files.numbers);
   return code;
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ struct edits {
   bool used[FAMILIES_MAX];
   uint64_t log[FAMILIES_MAX]; /* WAL files below it hold nothing of the family any more */
   uint64_t min_log;           /* of all */
+  bool by_opening;            /* the MANIFEST was begun by opening a store that was there */
+  uint64_t opened_log;        /* what each family's `log` was then, at least; 0: not known */
 };
 
 /* Tags of a VersionEdit. What is not here and has IGNORABLE set is a string to step over. */
@@ -56,6 +59,7 @@ struct edit {
   uint64_t log;
   bool has_min_log;
   uint64_t min_log;
+  bool has_max_family;
   bool add;
   bool drop;
   uint64_t group_left; /* edits of its group that follow it; they count only together */
@@ -146,6 +150,8 @@ static bool read_edit(struct hb_slice bytes, struct edit *edit) {
       edit->min_log = number;
     } else if (tag == FAMILY) {
       edit->family = number;
+    } else if (tag == MAX_FAMILY) {
+      edit->has_max_family = true;
     } else if (tag == FAMILY_ADD) {
       edit->add = true;
     } else if (tag == FAMILY_DROP) {
@@ -157,11 +163,19 @@ static bool read_edit(struct hb_slice bytes, struct edit *edit) {
   return edit->family < FAMILIES_MAX;
 }
 
+static bool is_of_none(const struct edit *edit) {
+  return !edit->family && !edit->has_log && !edit->has_min_log;
+}
+
 static void apply(struct edits *edits, const struct edit *edit) {
   if (edit->add) edits->used[edit->family] = true;
   if (edit->drop) edits->used[edit->family] = false;
   if (edit->has_log) edits->log[edit->family] = edit->log;
   if (edit->has_min_log && edit->min_log > edits->min_log) edits->min_log = edit->min_log;
+  if (edit->has_max_family && is_of_none(edit)) edits->by_opening = true;
+  /* RocksDB's default family, which is always empty, has no other edit. */
+  bool of_default = !edit->family && edit->has_log;
+  if (edits->by_opening && of_default && !edits->opened_log) edits->opened_log = edit->log;
 }
 
 static struct hb_wal_needed sum(const struct edits *edits) {
@@ -173,6 +187,28 @@ static struct hb_wal_needed sum(const struct edits *edits) {
   }
   if (edits->min_log > needed.from) needed.from = edits->min_log;
   return needed;
+}
+
+/* No end is torn, something in the middle is lost. RocksDB would not see it where the length of the
+ * lost edit reaches to the end of the file: it would open an older state and remove what is newer.
+ */
+static enum hb_code lost_edit(const struct hb_wal_reader *reader, struct hb_err *err) {
+  return hb_err_set(err, HB_CORRUPT, NULL,
+                    "MANIFEST is damaged at offset %" PRIu64
+                    " (%s), and edits behind that can be read; restore the folder from a backup",
+                    reader->damage.offset, reader->damage.why);
+}
+
+/* A MANIFEST begins with the state before it and with the edits that it is begun for, all synced
+ * before CURRENT names it. Begun by opening, these are: one of no family that says how many there
+ * are, then one for each family, the default one first, with the number of the log to come. A
+ * MANIFEST that ends within them was cut later. */
+static bool is_cut_in_its_beginning(const struct edits *edits) {
+  if (!edits->by_opening) return false;
+  for (int i = 0; i < FAMILIES_MAX; i++) {
+    if (edits->used[i] && edits->log[i] < edits->opened_log) return true;
+  }
+  return !edits->opened_log;
 }
 
 static enum hb_code read_edits(struct hb_wal_reader *reader, struct hb_wal_manifest *out,
@@ -187,14 +223,22 @@ static enum hb_code read_edits(struct hb_wal_reader *reader, struct hb_wal_manif
     if (code) return code;
     if (!any) break;
     struct edit edit = {0};
-    /* Readable behind damage: no tail is torn, something in the middle is lost. */
-    known = known && !reader->damage.any && read_edit(bytes, &edit);
+    if (reader->damage.any) return lost_edit(reader, err);
+    known = known && read_edit(bytes, &edit);
     if (!known) continue;
     apply(&draft, &edit);
     if (!edit.group_left) edits = draft;
   }
   *out = (struct hb_wal_manifest){0};
   if (!known) return HB_OK;
+  if (is_cut_in_its_beginning(&edits)) {
+    return hb_err_set(
+        err, HB_CORRUPT, NULL,
+        "MANIFEST ends at offset %" PRIu64
+        ", within what was written before it was put to use; restore the folder from "
+        "a backup",
+        reader->damage.any ? reader->damage.offset : reader->block_offset + reader->at);
+  }
   out->needed = sum(&edits);
   out->torn = reader->damage.any && reader->damage.offset; /* without one edit it is none */
   out->size = reader->damage.offset;

@@ -18,8 +18,9 @@ struct hb_wal_manifest {
   uint64_t size; /* of what is whole, then */
 };
 
-/* Of an open MANIFEST. An edit with something unknown in it gives needed {0, 0}, "can't tell"; so
- * does damage that is not at the end: RocksDB will judge that. HB_IO: the file can't be read. */
+/* Of an open MANIFEST. An edit with something unknown in it gives needed {0, 0}, "can't tell".
+ * HB_CORRUPT: damage with edits behind it, or no end in what is written before it is put to use.
+ * HB_IO: the file can't be read. */
 HB_MUST_CHECK enum hb_code hb_wal_manifest_read(int fd, struct hb_wal_manifest *out,
                                                 struct hb_err *err);
 /* The one that `folder`/CURRENT names; zeroed where that can't be found out. */

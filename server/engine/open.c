@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "server/engine/engine_internal.h"
+#include "storage/index.h"
 
 static uint32_t or_default(uint32_t value, uint32_t by_default) {
   return value ? value : by_default;
@@ -20,7 +21,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   struct hb_tuning tuning = given ? *given : (struct hb_tuning){0};
   tuning.tick_ms = or_default(tuning.tick_ms, 1000);
   tuning.save_ms = or_default(tuning.save_ms, 5000);
-  tuning.index_entries = or_default(tuning.index_entries, 1000000);
+  tuning.index_entries = or_default(tuning.index_entries, HB_INDEX_FILE_MAX);
   tuning.index_file_entries = or_default(tuning.index_file_entries, 1000);
   tuning.index_age_ms = or_default(tuning.index_age_ms, 5000);
   tuning.index_idle_ms = or_default(tuning.index_idle_ms, 1000);
