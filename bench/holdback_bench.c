@@ -8,6 +8,7 @@
 
 #include "bench/measure.h"
 #include "bench/options.h"
+#include "bench/systems.h"
 
 static const double MIB = 1024.0 * 1024.0;
 
@@ -79,7 +80,15 @@ static void print_json(const struct hb_bench_options *o, const struct hb_metrics
 
 static bool measure(const struct hb_bench_command *command, const struct hb_bench_options *options,
                     struct hb_metrics *out) {
-  if (!hb_measure(&hb_system_holdback, options, command->counter, out)) return false;
+  enum hb_system_id id = command->system ? hb_system_find(command->system) : HB_SYSTEM_HOLDBACK;
+  const char *missing = id < HB_SYSTEMS ? hb_system_missing(id, command) : "there is none";
+  if (missing) {
+    (void)fprintf(stderr, "holdback_bench: --system is %s: %s\n", command->system, missing);
+    return false;
+  }
+  struct hb_bench_options mine = *options;
+  if (id == HB_SYSTEM_FLOOR) mine.server = command->floor;
+  if (!hb_measure(hb_system_of(id), &mine, command->counter, out)) return false;
   if (command->json) {
     print_json(options, out);
   } else {

@@ -37,6 +37,7 @@ enum flag {
   FLAG_OUT,
   FLAG_FLOOR,
   FLAG_COUNTER,
+  FLAG_SYSTEM,
   FLAG_HELP
 };
 
@@ -66,6 +67,7 @@ static const struct option flags[] = {
     {"out", required_argument, NULL, FLAG_OUT},
     {"floor", required_argument, NULL, FLAG_FLOOR},
     {"count-syncs", required_argument, NULL, FLAG_COUNTER},
+    {"system", required_argument, NULL, FLAG_SYSTEM},
     {"help", no_argument, NULL, FLAG_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -82,6 +84,7 @@ static const char help[] =
     "  --runs=N             interleaved runs of what is compared [5; 1 with --quick]\n"
     "  --out=FILE           all figures as JSON, for bench/report.py\n\n"
     "One workload of your own:\n"
+    "  --system=NAME        holdback, floor, redis-always, redis-everysec, nats [holdback]\n"
     "  --events=N           how many [2000000]\n"
     "  --order=ORDER        sliding, reversed, gap (the first one comes last), alternating "
     "[sliding]\n"
@@ -213,6 +216,9 @@ static bool set(struct hb_bench_command *command, int flag, const char *name, co
       return true;
     case FLAG_COUNTER:
       command->counter = text;
+      return true;
+    case FLAG_SYSTEM:
+      command->system = text;
       return true;
     default:
       return set_workload(&command->options, flag, name, text);

@@ -53,6 +53,7 @@ struct hb_bench_command {
   uint64_t runs;        /* interleaved, of each compared system; 0 = the mode's default */
   const char *out;      /* JSON file of all rows; NULL = none */
   const char *floor;    /* path of the floor's server; NULL = its rows are not measured */
+  const char *system;   /* a single workload: instead of Holdback; NULL = Holdback */
   const char *counter;  /* path of the library that counts syncs; NULL = they are not counted */
 };
 
