@@ -224,11 +224,15 @@ void *hb_bench_read(void *context) {
 void hb_bench_start(struct hb_bench_thread *thread, const struct hb_bench_setting *setting,
                     void *(*run)(void *)) {
   thread->setting = setting;
+  thread->running = true;
   int failed = pthread_create(&thread->thread, NULL, run, thread);
   HB_ASSERT(!failed);
 }
 
-void hb_bench_join(struct hb_bench_thread *thread) { (void)pthread_join(thread->thread, NULL); }
+void hb_bench_join(struct hb_bench_thread *thread) {
+  if (thread->running) (void)pthread_join(thread->thread, NULL);
+  thread->running = false;
+}
 
 void hb_bench_thread_done(struct hb_bench_thread *thread) {
   free(thread->latency);

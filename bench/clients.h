@@ -30,6 +30,7 @@ struct hb_bench_setting {
 struct hb_bench_thread {
   const struct hb_bench_setting *setting;
   pthread_t thread;
+  bool running;    /* started and not joined */
   uint64_t number; /* among the producers, or the readers */
   bool first;      /* a reader whose count the gate gets */
   bool stalled;    /* a reader that stops after its first message */
@@ -45,6 +46,7 @@ void *hb_bench_read(void *thread);
 
 void hb_bench_start(struct hb_bench_thread *thread, const struct hb_bench_setting *setting,
                     void *(*run)(void *));
+/* Nothing to do where it is not running. It may be started again then, and goes on counting. */
 void hb_bench_join(struct hb_bench_thread *thread);
 /* After join. */
 void hb_bench_thread_done(struct hb_bench_thread *thread);

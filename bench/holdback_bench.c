@@ -8,6 +8,7 @@
 
 #include "bench/measure.h"
 #include "bench/options.h"
+#include "bench/suite.h"
 #include "bench/systems.h"
 
 static const double MIB = 1024.0 * 1024.0;
@@ -121,5 +122,6 @@ int main(int argc, char **argv) {
   struct hb_bench_command command;
   int code = 0;
   if (!hb_bench_command_parse(&command, argc, argv, &code)) return code;
+  if (command.all || command.list || command.rows[0]) return hb_suite_run(&command);
   return run_workload(&command) ? 0 : 1;
 }

@@ -7,7 +7,8 @@ bool hb_measure(const struct hb_system *system, const struct hb_bench_options *o
   hb_run_init(&run, system, options, counter);
   bool good = hb_run_start_system(&run);
   if (good) {
-    hb_run_start_clients(&run);
+    hb_run_start_readers(&run);
+    hb_run_start_producers(&run);
     good = hb_run_wait(&run) && system->settle(&run);
     if (good) hb_run_fill(&run);
     good = good && hb_run_read_afterwards(&run);

@@ -67,7 +67,7 @@ bool hb_run_start_system(struct hb_run *run) {
   return false;
 }
 
-void hb_run_start_clients(struct hb_run *run) {
+void hb_run_start_readers(struct hb_run *run) {
   note_before(run);
   const struct hb_bench_options *options = &run->options;
   for (uint64_t i = 0; i < options->subscribers + options->stalled; i++) {
@@ -76,8 +76,11 @@ void hb_run_start_clients(struct hb_run *run) {
         .number = i, .first = i == 0, .stalled = i >= options->subscribers};
     hb_bench_start(reader, &run->setting, run->system->read);
   }
-  for (uint64_t i = 0; i < options->producers; i++) {
-    run->producers[i] = (struct hb_bench_thread){.number = i};
+}
+
+void hb_run_start_producers(struct hb_run *run) {
+  for (uint64_t i = 0; i < run->options.producers; i++) {
+    run->producers[i].number = i;
     hb_bench_start(&run->producers[i], &run->setting, run->system->produce);
   }
 }
@@ -94,24 +97,28 @@ static bool kill_and_restart(struct hb_run *run) {
 }
 
 bool hb_run_wait(struct hb_run *run) {
+  return hb_run_wait_for(run, run->options.producers, run->options.subscribers);
+}
+
+bool hb_run_wait_for(struct hb_run *run, uint64_t answered, uint64_t finished) {
   uint64_t kill_at = run->options.kill_at;
-  struct hb_counts before = {0};
+  uint64_t received = 0;
+  uint64_t written = 0;
   uint64_t moved_ns = hb_clock_mono_ns();
   for (;;) {
     struct hb_counts counts = hb_gate_look(&run->gate);
     if (counts.failed) return false;
-    if (counts.finished == run->options.subscribers && counts.answered == run->options.producers) {
-      return true;
-    }
+    if (counts.finished >= finished && counts.answered >= answered) return true;
     if (kill_at && counts.received >= kill_at) {
       kill_at = 0;
       if (!kill_and_restart(run)) return false;
     }
     struct hb_usage usage = hb_usage_of(hb_run_pid(run));
-    /* While everything waits behind a gap nothing comes out, but the server is at work. */
-    bool moved = counts.received != before.received || usage.cpu_s > run->before.cpu_s;
+    /* While everything waits behind a gap nothing comes out, but something is written. */
+    bool moved = counts.received != received || usage.written != written;
     if (moved) moved_ns = hb_clock_mono_ns();
-    before = counts;
+    received = counts.received;
+    written = usage.written;
     if (hb_clock_mono_ns() - moved_ns > (uint64_t)STUCK_S * 1000000000u) {
       hb_gate_fail(&run->gate, "nothing came for %d s after event %llu", STUCK_S,
                    (unsigned long long)counts.received);

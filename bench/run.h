@@ -63,10 +63,13 @@ pid_t hb_run_pid(const struct hb_run *run);
 
 /* The steps of a measurement, for rows that have more of them than hb_measure. False: it failed. */
 bool hb_run_start_system(struct hb_run *run);
-void hb_run_start_clients(struct hb_run *run);
-/* Until every producer has its answers and every subscriber everything. */
+void hb_run_start_readers(struct hb_run *run); /* the figures begin here */
+void hb_run_start_producers(struct hb_run *run);
+/* Until so many times a producer had all its answers, and so many subscribers have everything. */
+bool hb_run_wait_for(struct hb_run *run, uint64_t answered, uint64_t finished);
+/* Until all are done. */
 bool hb_run_wait(struct hb_run *run);
-/* CPU, memory, bytes and syncs since hb_run_start_clients; times; latencies. */
+/* CPU, memory, bytes and syncs since hb_run_start_readers; times; latencies. */
 void hb_run_fill(struct hb_run *run);
 /* Where nobody subscribed during the measurement, somebody checks all of it afterwards. */
 bool hb_run_read_afterwards(struct hb_run *run);
