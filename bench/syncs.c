@@ -9,10 +9,21 @@
 
 static const char PRELOAD[] = "LD_PRELOAD";
 
+/* A sanitizer's runtime must be the first library of a process. */
+#ifndef __has_feature
+#define __has_feature(name) 0 /* gcc */
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+static const bool can_preload = false;
+#else
+static const bool can_preload = true;
+#endif
+
 void hb_syncs_begin(struct hb_syncs *syncs, const char *library, const struct hbt_tempdir *dir) {
   *syncs = (struct hb_syncs){.counter = NULL};
   char whole[4096];
-  if (!library || !realpath(library, whole)) return;
+  if (!can_preload || !library || !realpath(library, whole)) return;
   hbt_tempdir_join(dir, "syncs", syncs->path);
   int fd = open(syncs->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return;
