@@ -128,6 +128,16 @@ struct holdback_server {
 HOLDBACK_API int holdback_ping(struct holdback_client *client, struct holdback_server *out,
                                struct holdback_error *error);
 
+/* Bytes of the store's files, without the write-ahead log. */
+struct holdback_compaction {
+  uint64_t bytes_before;
+  uint64_t bytes_after;
+};
+/* Rewrite the store's files so that nothing deleted or replaced takes room. Waits for its end,
+ * which takes as long as reading and writing everything; the server goes on serving. */
+HOLDBACK_API int holdback_compact(struct holdback_client *client, struct holdback_compaction *out,
+                                  struct holdback_error *error);
+
 /* ---- streams */
 
 enum holdback_mode { HOLDBACK_MODE_GLOBAL = 1, HOLDBACK_MODE_PER_KEY = 2 };

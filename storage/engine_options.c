@@ -1,6 +1,7 @@
 /* Decides how RocksDB is set up: one table row per family, and what they share. The numbers are for
  * two cores and a server of less than 400 MB. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "storage/engine_rocks_internal.h"
 
@@ -72,7 +73,7 @@ static void set_short_lived(rocksdb_options_t *options) {
   rocksdb_options_set_min_blob_size(options, 4 * KIB);
   rocksdb_options_set_blob_file_size(options, 64 * MIB);
   rocksdb_options_set_enable_blob_gc(options, 1);
-  rocksdb_options_set_blob_gc_age_cutoff(options, 0.25);
+  rocksdb_options_set_blob_gc_age_cutoff(options, strtod(HB_ROCKS_BLOB_CUTOFF, NULL));
   rocksdb_options_set_blob_gc_force_threshold(options, 0.8);
 }
 

@@ -401,6 +401,25 @@ static void test_ping(void **state) {
   free(out);
 }
 
+/* compact waits for its end and says what it gave back; what was stored is still there. */
+static void test_compact(void **state) {
+  struct world *world = *state;
+  DO(0, "{\"sequence\":1,\"key\":\"a\",\"payload\":\"x\"}\n", "send", "-");
+  char *out = RUN(0, NULL, "compact", "--json");
+  json_t *done = json_loads(out, 0, NULL);
+  assert_non_null(done);
+  assert_true(number(done, "bytes_after") > 0);
+  (void)number(done, "bytes_before");
+  json_decref(done);
+  free(out);
+  out = RUN(0, NULL, "compact");
+  assert_non_null(strstr(out, "MiB after"));
+  free(out);
+  out = tail_all(world, "default");
+  assert_non_null(strstr(out, "\"x\""));
+  free(out);
+}
+
 /* The server by environment; the flag is stronger. */
 static void test_server_by_environment(void **state) {
   struct world *world = *state;
@@ -428,6 +447,7 @@ int main(int argc, char **argv) {
       T(test_window_moves),   T(test_exit_codes),
       T(test_status),         T(test_streams),
       T(test_ping),           T(test_server_by_environment),
+      T(test_compact),
   };
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

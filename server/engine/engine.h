@@ -86,6 +86,22 @@ struct hb_stream *hb_engine_find_stream(struct hb_engine *engine, const char *na
 size_t hb_engine_list_streams(struct hb_engine *engine, const char *prefix, const char *after,
                               struct hb_stream_config *out, size_t max, bool *out_more);
 
+/* ---- the store as a whole */
+
+/* hb_store_compact, in the background; see storage/compact.h. */
+struct hb_compaction {
+  struct hb_node node;                /* the engine's */
+  uint64_t bytes_before, bytes_after; /* out: of all files but RocksDB's log */
+  struct hb_err error;                /* out; HB_UNAVAILABLE: the server stops */
+  /* The background's thread; the caller's own, within hb_engine_compact, once the engine stops. */
+  void (*done)(struct hb_compaction *compaction);
+  void *context;
+};
+void hb_engine_compact(struct hb_engine *engine, struct hb_compaction *compaction);
+/* Compactions end soon, now and from now on: the server is about to stop. May block for as long as
+ * RocksDB takes to notice, a fraction of a second. */
+void hb_engine_end_compaction(struct hb_engine *engine);
+
 /* ---- appending */
 
 /* One submitted batch with its answer. The pump makes it together with the events' memory. */

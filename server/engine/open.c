@@ -130,6 +130,7 @@ void hb_engine_stop(struct hb_engine *engine) {
   engine->door_closed = true;
   pthread_rwlock_unlock(&engine->door);
   if (stopped) return;
+  hb_engine_end_compaction(engine);
   hb_sequencer_stop(engine);
   hb_indexer_stop(engine);
   hb_pool_stop(&engine->background);

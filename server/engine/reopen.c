@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/engine/engine_internal.h"
+#include "storage/compact.h"
 
 bool hb_store_enter(struct hb_engine *engine) {
   pthread_rwlock_rdlock(&engine->store_lock);
@@ -94,6 +95,7 @@ static void wait_for_space(struct hb_engine *engine, const struct hb_err *err) {
 static void reopen(struct hb_engine *engine) {
   uint64_t began_ms = hb_clock_mono_ms();
   struct hb_err err = {0};
+  if (engine->store) hb_store_end_compaction(engine->store); /* it holds the lock for long */
   pthread_rwlock_wrlock(&engine->store_lock);
   close_old(engine);
   enum hb_code code = hb_store_open_for(engine, &err);

@@ -59,6 +59,8 @@ struct hb_engine {
   size_t waiting_count;
   struct hb_room *rooms[64];
   size_t rooms_count;
+  bool hold_compactions;
+  struct hb_compaction *compaction; /* held */
 };
 
 struct hb_engine *fake_engine_create(const struct hb_limits *limits) {
@@ -266,6 +268,42 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
   unlock(engine);
   if (stream) tell(stream);
   job->done(job);
+}
+
+/* ---- compaction: at once, or when it is ended */
+
+void fake_engine_hold_compactions(struct hb_engine *engine, bool hold) {
+  lock(engine);
+  engine->hold_compactions = hold;
+  unlock(engine);
+}
+
+bool fake_engine_is_compacting(struct hb_engine *engine) {
+  lock(engine);
+  bool compacting = engine->compaction != NULL;
+  unlock(engine);
+  return compacting;
+}
+
+void hb_engine_compact(struct hb_engine *engine, struct hb_compaction *compaction) {
+  compaction->error = (struct hb_err){.code = HB_OK};
+  compaction->bytes_before = 2;
+  compaction->bytes_after = 1;
+  lock(engine);
+  bool held = engine->hold_compactions && !engine->compaction;
+  if (held) engine->compaction = compaction;
+  unlock(engine);
+  if (!held) compaction->done(compaction);
+}
+
+void hb_engine_end_compaction(struct hb_engine *engine) {
+  lock(engine);
+  struct hb_compaction *compaction = engine->compaction;
+  engine->compaction = NULL;
+  unlock(engine);
+  if (!compaction) return;
+  hb_err_set(&compaction->error, HB_UNAVAILABLE, "SERVER_STOPS", "server stops");
+  compaction->done(compaction);
 }
 
 /* ---- watches */

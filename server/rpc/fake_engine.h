@@ -20,6 +20,10 @@ void fake_engine_set_ingesting(struct hb_engine *engine, bool ingesting);
 void fake_engine_hold_answers(struct hb_engine *engine, bool hold);
 /* The next answers are this error (code HB_OK: none). */
 void fake_engine_fail_answers(struct hb_engine *engine, enum hb_code code);
+/* Compactions wait until the engine is told to end them; else they are done at once, with 2 and 1
+ * bytes. */
+void fake_engine_hold_compactions(struct hb_engine *engine, bool hold);
+bool fake_engine_is_compacting(struct hb_engine *engine);
 /* Blocks that the tail keeps; older ones are BEHIND. */
 void fake_engine_set_tail(struct hb_engine *engine, size_t blocks);
 /* Most batches that were taken and not answered at one time. */

@@ -42,6 +42,36 @@ static void get_server_tells_limits(void **state) {
   holdback__v1__get_server_response__free_unpacked(response, NULL);
 }
 
+/* CompactStore answers with what the engine did. */
+static void compact_store_answers(void **state) {
+  struct test_server *server = *state;
+  Holdback__V1__CompactStoreRequest request = HOLDBACK__V1__COMPACT_STORE_REQUEST__INIT;
+  struct test_status status;
+  Holdback__V1__CompactStoreResponse *response =
+      test_unary(&server->client, "/holdback.v1.ServerService/CompactStore", &request.base,
+                 &holdback__v1__compact_store_response__descriptor, &status);
+  assert_non_null(response);
+  assert_int_equal(response->bytes_before, 2);
+  assert_int_equal(response->bytes_after, 1);
+  holdback__v1__compact_store_response__free_unpacked(response, NULL);
+}
+
+/* A server that drains does not wait for a compaction: it ends it, and the caller hears why. */
+static void drain_ends_a_compaction(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct test_status status;
+  fake_engine_hold_compactions(server->engine, true);
+  test_call_open(&call, &server->client, "/holdback.v1.ServerService/CompactStore");
+  (void)test_call_write(&call, hb_slice_of("", 0));
+  test_call_half_close(&call);
+  while (!fake_engine_is_compacting(server->engine)) get_server_tells_limits(state);
+  hb_rpc_drain(server->rpc, 10000);
+  test_call_finish(&call, &status);
+  assert_int_equal(status.code, GRPC_STATUS_UNAVAILABLE);
+  assert_string_equal(status.reason, "SERVER_STOPS");
+}
+
 /* An unknown method is UNIMPLEMENTED at once. */
 static void unknown_method_is_unimplemented(void **state) {
   struct test_server *server = *state;
@@ -503,6 +533,8 @@ static void reflection_answers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(get_server_tells_limits),
+      TEST(compact_store_answers),
+      cmocka_unit_test_setup_teardown(drain_ends_a_compaction, test_server_start, stop_drained),
       TEST(unknown_method_is_unimplemented),
       TEST(missing_and_malformed_requests),
       cmocka_unit_test_setup_teardown(calls_are_bounded, start_with_two_calls, test_server_stop),
