@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/live.h"
 #include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/status.h"
@@ -42,6 +43,7 @@ static void free_call(struct hb_call *call) {
   if (call->answer) grpc_byte_buffer_destroy(call->answer);
   grpc_call_unref(call->grpc);
   free(call);
+  hb_live_gone(HB_LIVE_calls);
   hb_uncount(&rpc->counters, HB_COUNTER_calls_open, 1);
   hb_rpc_closed(rpc);
 }
@@ -211,6 +213,7 @@ size_t hb_call_send(struct hb_call *call, grpc_byte_buffer *message, bool more_f
 
 void hb_call_open(struct hb_lane *lane, grpc_call *grpc, const struct hb_method *method) {
   struct hb_call *call = hb_calloc(1, method->size);
+  hb_live_born(HB_LIVE_calls);
   call->method = method;
   call->lane = lane;
   call->rpc = lane->rpc;

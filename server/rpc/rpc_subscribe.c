@@ -13,6 +13,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/live.h"
 #include "server/engine/reads.h"
 #include "server/rpc/container.h"
 #include "server/rpc/delivery.h"
@@ -336,6 +337,7 @@ static bool check_incarnation(struct subscription *self, const ProtobufCBinaryDa
 static bool admit(struct subscription *self) {
   struct hb_rpc *rpc = self->call.rpc;
   self->counted = true;
+  hb_live_born(HB_LIVE_subscriptions);
   uint64_t open = hb_count(&rpc->counters, HB_COUNTER_subscriptions_open, 1);
   if (open < rpc->limits->subscriptions_max) return true;
   struct hb_err err;
@@ -404,7 +406,10 @@ static void sweep(struct hb_call *call) { go((struct subscription *)call); }
 static void done(struct hb_call *call) {
   struct subscription *self = (struct subscription *)call;
   answer_left(self);
-  if (self->counted) hb_uncount(&call->rpc->counters, HB_COUNTER_subscriptions_open, 1);
+  if (self->counted) {
+    hb_uncount(&call->rpc->counters, HB_COUNTER_subscriptions_open, 1);
+    hb_live_gone(HB_LIVE_subscriptions);
+  }
   hb_stream_unref(self->stream);
   hb_subscribe_request_done(&self->request);
 }
