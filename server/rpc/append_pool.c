@@ -2,7 +2,8 @@
  *
  * The received bytes stay where gRPC put them, by reference, until the answer: events are never
  * copied on this side. A batch that the engine has no room for waits alone; its call is not read
- * meanwhile, which is what slows the producer (I8). */
+ * meanwhile, which is what slows the producer. What all of a lane's calls have waiting is counted,
+ * and beyond a bound later messages are parked (call.c): a thousand producers cost no more (I8). */
 #include "server/rpc/append_pool.h"
 
 #include <grpc/slice.h>
@@ -118,6 +119,7 @@ static void set_up(struct hb_call *call, const struct hb_append_target *target,
   inner->receipt.peer = target->peer;
   batch->call = call;
   batch->is_answered = false;
+  batch->waits = false;
   batch->next = NULL;
 }
 
@@ -179,17 +181,29 @@ static void room_came(struct hb_room *room) {
   hb_pump_post(batch->call->lane->pump, &batch->post);
 }
 
+static void set_waits(struct hb_append_batch *batch, bool waits) {
+  if (batch->waits == waits) return;
+  batch->waits = waits;
+  struct hb_lane *lane = batch->call->lane;
+  size_t bytes = GRPC_SLICE_LENGTH(batch->bytes);
+  lane->waiting_bytes = waits ? lane->waiting_bytes + bytes : lane->waiting_bytes - bytes;
+}
+
 static void try_submit(struct hb_append_batch *batch);
 
 static void retry(struct hb_post *post) {
   struct hb_append_batch *batch = HB_CONTAINER_OF(post, struct hb_append_batch, post);
+  struct hb_lane *lane = batch->call->lane;
   if (!batch->call->over) {
     try_submit(batch);
-    return;
+  } else {
+    set_waits(batch, false);
+    hb_err_set(&batch->append.batch.error, HB_CANCELLED, NULL,
+               "the call ended before it was taken");
+    batch->submitted(batch);
+    deliver(post);
   }
-  hb_err_set(&batch->append.batch.error, HB_CANCELLED, NULL, "the call ended before it was taken");
-  batch->submitted(batch);
-  deliver(post);
+  hb_calls_unpark(lane);
 }
 
 static void try_submit(struct hb_append_batch *batch) {
@@ -197,10 +211,12 @@ static void try_submit(struct hb_append_batch *batch) {
   /* Set before: the answer may be posted before try_append returns. */
   batch->append.answered = answered;
   if (hb_engine_try_append(engine, &batch->append)) {
-    batch->submitted(
-        batch); /* an answer comes by this thread's mailbox: the batch is still there */
+    /* An answer comes by this thread's mailbox: the batch is still there. */
+    set_waits(batch, false);
+    batch->submitted(batch);
     return;
   }
+  set_waits(batch, true);
   batch->post.fire = retry;
   batch->room.room = room_came;
   batch->room.context = batch;

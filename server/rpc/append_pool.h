@@ -33,6 +33,7 @@ struct hb_append_batch {
   void (*submitted)(struct hb_append_batch *batch);
   void (*answered)(struct hb_append_batch *batch);
   bool is_answered;
+  bool waits; /* for room in the engine; counted in the lane's waiting_bytes */
   struct hb_post post;
   struct hb_room room;
   struct hb_events events;

@@ -13,6 +13,7 @@
 #include "base/frame/wire.h"
 #include "holdback/v1/ingest.pb-c.h"
 #include "holdback/v1/stream.pb-c.h"
+#include "server/rpc/lane.h"
 #include "server/rpc/test_server.h"
 
 #define APPEND "/holdback.v1.IngestService/Append"
@@ -230,6 +231,47 @@ static void full_engine_delays_and_loses_nothing(void **state) {
   assert_int_equal(status.code, GRPC_STATUS_OK);
 }
 
+/* However many calls have a batch that the engine has no room for, only so much is taken out of
+ * gRPC's hands; the rest is parked, is handed over in its turn, and goes with its call. */
+static void batches_that_wait_are_bounded(void **state) {
+  enum { CALLS = 12, EVENTS = 5 };
+  struct test_server *server = *state;
+  struct hb_counters *counters = &server->rpc->counters;
+  struct test_call calls[CALLS];
+  struct test_status status;
+  char *payload = calloc(1, 1000001);
+  memset(payload, 'p', 1000000);
+  fake_engine_set_full(server->engine, true);
+  for (int i = 0; i < CALLS; i++) {
+    struct hb_buf bytes = {0};
+    struct hb_buf batch = {0};
+    for (int k = 0; k < EVENTS; k++) test_put_event(&batch, 1 + i * EVENTS + k, "k", payload);
+    hb_wire_append_bytes(&bytes, 1, hb_slice_text("default"));
+    hb_wire_append_bytes(&bytes, 2, hb_buf_view(&batch));
+    test_call_open(&calls[i], &server->client, APPEND_STREAM);
+    assert_true(test_call_write(&calls[i], hb_buf_view(&bytes)));
+    test_call_half_close(&calls[i]);
+    hb_buf_done(&batch);
+    hb_buf_done(&bytes);
+  }
+  uint64_t parked = 0;
+  while (hb_counter_get(counters, HB_COUNTER_batches_total) +
+             (parked = hb_counter_get(counters, HB_COUNTER_batches_parked_open)) <
+         CALLS) {
+    sched_yield();
+  }
+  assert_true(parked >= CALLS - 8); /* 4 of 5 MB pass 16 MiB, in each of 2 lanes */
+  test_call_cancel(&calls[CALLS - 1]);
+  fake_engine_set_full(server->engine, false);
+  for (int i = 0; i + 1 < CALLS; i++) {
+    expect_answer(&calls[i], 0, EVENTS);
+    assert_false(test_call_read(&calls[i], &(struct hb_buf){0}));
+    test_call_finish(&calls[i], &status);
+    assert_int_equal(status.code, GRPC_STATUS_OK);
+  }
+  free(payload);
+}
+
 /* A failed commit ends the call in its place with UNAVAILABLE. */
 static void failed_commit_is_unavailable(void **state) {
   struct test_server *server = *state;
@@ -292,6 +334,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(unanswered_batches_are_bounded, test_server_start,
                                       test_server_stop),
       cmocka_unit_test_setup_teardown(full_engine_delays_and_loses_nothing, test_server_start,
+                                      test_server_stop),
+      cmocka_unit_test_setup_teardown(batches_that_wait_are_bounded, test_server_start,
                                       test_server_stop),
       cmocka_unit_test_setup_teardown(failed_commit_is_unavailable, test_server_start,
                                       test_server_stop),

@@ -3,6 +3,8 @@
  *  - opened: RECV_CLOSE_ON_SERVER in a batch of its own; it always comes back, last of all where
  *    the status was sent, early where the peer cancelled.
  *  - one message is read and one is sent at a time; the status waits for the message before it.
+ *  - a batch that comes while the lane's batches wait for room in the engine is parked: it stays
+ *    in gRPC's hands, where the quota counts it, until they have gone (I8).
  *  - initial metadata goes with the first message or the status, never with a write buffer hint
  *    (C core 1.51 may then never flush: the tag would not come back).
  *  - freed when every operation and every hold has come back. */
@@ -55,8 +57,48 @@ void hb_call_release(struct hb_call *call) {
   if (--call->holds == 0) free_call(call);
 }
 
+/* ---- parking */
+
+static void park(struct hb_call *call) {
+  struct hb_lane *lane = call->lane;
+  call->parked = true;
+  hb_count(&call->rpc->counters, HB_COUNTER_batches_parked_open, 1);
+  call->next_parked = NULL;
+  call->previous_parked = lane->parked_last;
+  if (lane->parked_last) {
+    lane->parked_last->next_parked = call;
+  } else {
+    lane->parked_first = call;
+  }
+  lane->parked_last = call;
+}
+
+static void unpark(struct hb_call *call) {
+  struct hb_lane *lane = call->lane;
+  struct hb_call *next = call->next_parked;
+  struct hb_call *previous = call->previous_parked;
+  *(previous ? &previous->next_parked : &lane->parked_first) = next;
+  *(next ? &next->previous_parked : &lane->parked_last) = previous;
+  call->parked = false;
+  hb_uncount(&call->rpc->counters, HB_COUNTER_batches_parked_open, 1);
+}
+
+static bool must_wait(const struct hb_call *call) {
+  const struct hb_lane *lane = call->lane;
+  return call->method->bulk && (lane->parked_first || lane->waiting_bytes >= HB_LANE_WAITING_MAX);
+}
+
+static void drop_parked(struct hb_call *call) {
+  unpark(call);
+  call->reading = false;
+  grpc_byte_buffer_destroy(call->incoming);
+  call->incoming = NULL;
+  hb_call_release(call);
+}
+
 static void become_over(struct hb_call *call) {
   call->over = true;
+  if (call->parked) drop_parked(call); /* others hold the call: its status is still to come */
   if (call->method->stopped) call->method->stopped(call);
 }
 
@@ -149,8 +191,8 @@ static void hand_over(struct hb_call *call, grpc_byte_buffer *buffer) {
   grpc_byte_buffer_reader_destroy(&reader);
 }
 
-static void read_ended(struct hb_tag *tag, bool ok) {
-  struct hb_call *call = CALL_OF(tag, read_tag);
+/* The message has come, or there is none. */
+static void take_message(struct hb_call *call, bool ok) {
   grpc_byte_buffer *buffer = call->incoming;
   call->incoming = NULL;
   call->reading = false;
@@ -161,6 +203,23 @@ static void read_ended(struct hb_tag *tag, bool ok) {
   }
   if (buffer) grpc_byte_buffer_destroy(buffer);
   hb_call_release(call);
+}
+
+static void read_ended(struct hb_tag *tag, bool ok) {
+  struct hb_call *call = CALL_OF(tag, read_tag);
+  if (ok && call->incoming && !call->over && must_wait(call)) {
+    park(call); /* keeps the operation's hold */
+  } else {
+    take_message(call, ok);
+  }
+}
+
+void hb_calls_unpark(struct hb_lane *lane) {
+  while (lane->parked_first && lane->waiting_bytes < HB_LANE_WAITING_MAX) {
+    struct hb_call *call = lane->parked_first;
+    unpark(call);
+    take_message(call, true);
+  }
 }
 
 void hb_call_read(struct hb_call *call) {

@@ -25,6 +25,7 @@ struct hb_method {
   const char *path;
   size_t size;              /* of the struct that begins with hb_call */
   size_t request_bytes_max; /* larger ones are HB_INVALID; 0 = the method looks itself */
+  bool bulk;                /* its messages are batches: they are parked while others wait */
   /* Accepted; usually hb_call_read. */
   void (*opened)(struct hb_call *call);
   /* A message in one piece (take a reference to keep it); NULL: the peer sends no more. */
@@ -53,7 +54,10 @@ struct hb_call {
   struct hb_call *next; /* of the lane */
   struct hb_call *previous;
   uint32_t holds; /* operations under way, and what the method holds */
-  bool reading;
+  bool reading;   /* asked for a message that was not handed over yet */
+  bool parked;    /* it came, and waits in `incoming`; in the lane's list */
+  struct hb_call *next_parked;
+  struct hb_call *previous_parked;
   bool sending;
   bool metadata_sent;
   bool over;

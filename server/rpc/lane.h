@@ -19,6 +19,11 @@
 /* So many calls can arrive at once without waiting for the pump to ask for the next. */
 enum { HB_ACCEPTORS = 8, HB_LANES_MAX = 64 };
 
+/* Batches that a lane has received and the engine has no room for. Each call may have one, so
+ * their number says nothing; once they weigh this much (one commit's worth), later messages are
+ * not taken out of gRPC's hands. Passed by at most one batch. */
+#define HB_LANE_WAITING_MAX ((size_t)16 << 20)
+
 struct hb_acceptor {
   struct hb_tag tag;
   struct hb_lane *lane;
@@ -33,6 +38,9 @@ struct hb_lane {
   struct hb_call *calls; /* the pump's thread only, as all below but the flags */
   struct hb_acceptor acceptors[HB_ACCEPTORS];
   struct hb_append_pool appends;
+  size_t waiting_bytes;
+  struct hb_call *parked_first; /* calls whose message waits for that to go down, in order */
+  struct hb_call *parked_last;
   struct hb_post drain_post;
   struct hb_post sweep_post;
   struct hb_post stop_post;
@@ -63,6 +71,8 @@ struct hb_rpc {
   uint32_t lanes_stopped;
 };
 
+/* call.c */
+void hb_calls_unpark(struct hb_lane *lane); /* waiting_bytes went down */
 /* accept.c */
 void hb_lane_accept(struct hb_lane *lane); /* keep requests for calls pending */
 /* rpc.c */

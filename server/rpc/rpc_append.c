@@ -46,6 +46,7 @@ static void done(struct hb_call *call) {
 const struct hb_method hb_method_append = {
     .path = "/holdback.v1.IngestService/Append",
     .size = sizeof(struct append_call),
+    .bulk = true,
     .opened = hb_unary_opened,
     .received = received,
     .drain = hb_unary_drain,

@@ -137,6 +137,7 @@ static void done(struct hb_call *call) {
 const struct hb_method hb_method_append_stream = {
     .path = "/holdback.v1.IngestService/AppendStream",
     .size = sizeof(struct append_stream),
+    .bulk = true,
     .opened = opened,
     .received = received,
     .sent = sent,
