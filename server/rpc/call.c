@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/live.h"
 #include "server/rpc/container.h"
 #include "server/rpc/lane.h"
@@ -197,6 +198,7 @@ static void take_message(struct hb_call *call, bool ok) {
   call->incoming = NULL;
   call->reading = false;
   if (!call->over && buffer && ok) {
+    call->heard = true;
     hand_over(call, buffer);
   } else if (!call->over) {
     call->method->received(call, NULL);
@@ -226,6 +228,7 @@ void hb_call_read(struct hb_call *call) {
   HB_ASSERT(!call->reading);
   if (call->over) return;
   call->reading = true;
+  call->read_since_ms = hb_clock_mono_ms();
   grpc_op op = {.op = GRPC_OP_RECV_MESSAGE};
   op.data.recv_message.recv_message = &call->incoming;
   start(call, &op, 1, &call->read_tag);

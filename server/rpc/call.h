@@ -55,7 +55,9 @@ struct hb_call {
   struct hb_call *previous;
   uint32_t holds; /* operations under way, and what the method holds */
   bool reading;   /* asked for a message that was not handed over yet */
-  bool parked;    /* it came, and waits in `incoming`; in the lane's list */
+  bool heard;     /* a whole message came once */
+  uint64_t read_since_ms;
+  bool parked; /* it came, and waits in `incoming`; in the lane's list */
   struct hb_call *next_parked;
   struct hb_call *previous_parked;
   bool sending;

@@ -14,6 +14,7 @@
 #include "server/rpc/append_pool.h"
 #include "server/rpc/call.h"
 #include "server/rpc/counters.h"
+#include "server/rpc/pressure.h"
 #include "server/rpc/pump.h"
 
 /* So many calls can arrive at once without waiting for the pump to ask for the next. */
@@ -45,6 +46,7 @@ struct hb_lane {
   struct hb_post sweep_post;
   struct hb_post stop_post;
   struct hb_timer cut_timer;
+  struct hb_shedder shedder;
   _Atomic bool sweep_posted;
 };
 
@@ -60,6 +62,7 @@ struct hb_rpc {
   struct hb_tag shutdown_tag;
   uint64_t cut_ms; /* from the start of draining; set before the lanes are told */
 
+  struct hb_gauge gauge; /* the first lane's */
   struct hb_counters counters;
   _Atomic uint64_t next_call;
   _Atomic bool draining;

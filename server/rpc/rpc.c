@@ -24,8 +24,13 @@
 enum { PUMPS_DEFAULT = 2 };
 
 /* Batches over batch_bytes_max are answered by us, after the batches before them, with the limit
- * in the message. What is far larger is refused by gRPC, which ends the call at once. */
-enum { RECEIVE_BYTES_MAX = 64 << 20 };
+ * in the message. What is far larger is refused by gRPC, which ends the call at once: so much of a
+ * message may be in memory before it is whole. */
+enum { RECEIVE_BYTES_MAX = 32 << 20 };
+
+/* Calls over calls_max are answered by us too, with the limit in the message; a peer that opens
+ * far more at once is held back by gRPC. */
+enum { STREAMS_PER_CALL_MAX = 2 };
 
 /* Clients may ping each 10 s; a little less, for clocks differ. */
 enum { PING_INTERVAL_MIN_MS = 9000 };
@@ -41,6 +46,7 @@ static grpc_server *create_server(const struct hb_limits *limits) {
   grpc_arg args[] = {
       int_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
       int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RECEIVE_BYTES_MAX),
+      int_arg(GRPC_ARG_MAX_CONCURRENT_STREAMS, (int)limits->calls_max * STREAMS_PER_CALL_MAX),
       int_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MIN_MS),
       int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
       {.type = GRPC_ARG_POINTER,
@@ -62,6 +68,7 @@ static void cut(struct hb_timer *timer) {
 
 static void drain_lane(struct hb_post *post) {
   struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, drain_post);
+  if (lane == lane->rpc->lanes) hb_pressure_stop(lane->rpc);
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->drain) call->method->drain(call);
   }
@@ -142,6 +149,7 @@ enum hb_code hb_rpc_start(const struct hb_rpc_options *options, struct hb_rpc **
   }
   grpc_server_start(rpc->server);
   for (uint32_t i = 0; i < pumps; i++) hb_lane_accept(&rpc->lanes[i]);
+  hb_pressure_start(rpc);
   *out = rpc;
   return HB_OK;
 }
