@@ -24,8 +24,8 @@
 enum { PUMPS_DEFAULT = 2 };
 
 /* Batches over batch_bytes_max are answered by us, after the batches before them, with the limit
- * in the message. What is far larger is refused by gRPC, which ends the call at once: so much of a
- * message may be in memory before it is whole. */
+ * in the message. What is far larger is refused by gRPC, which ends the call at once. It looks only
+ * when a message is whole: what bounds those that never are is its quota, and pressure.c. */
 enum { RECEIVE_BYTES_MAX = 32 << 20 };
 
 /* Calls over calls_max are answered by us too, with the limit in the message; a peer that opens

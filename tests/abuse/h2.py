@@ -103,8 +103,8 @@ def decode_headers(data):
 class Stream:
     """One call. `status` is set when it is over: a gRPC status, or "reset N", "gone"."""
 
-    def __init__(self, connection, number):
-        self.connection, self.number = connection, number
+    def __init__(self, connection, number, path):
+        self.connection, self.number, self.path = connection, number, path
         self.window = connection.initial_window
         self.pending = collections.deque()  # memoryviews
         self.pending_bytes = 0
@@ -118,6 +118,8 @@ class Stream:
         self.message = ""
 
     def send(self, data):
+        if not data:
+            return self
         self.pending.append(memoryview(data))
         self.pending_bytes += len(data)
         self.connection.wake(self)
@@ -195,7 +197,7 @@ class Connection:
         self.streams.pop(stream.number, None)
 
     def open(self, path, timeout=None):
-        stream = Stream(self, self.next_stream)
+        stream = Stream(self, self.next_stream, path)
         self.next_stream += 2
         self.streams[stream.number] = stream
         headers = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", path.encode()),
