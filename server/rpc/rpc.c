@@ -2,7 +2,8 @@
  *
  * Start: server, pumps, listeners, accept. Stop: the listeners close and idle connections are told
  * (grpc_server_shutdown_and_notify), each pump tells its calls, and when the last call, acceptor
- * and the server's own shutdown have come back (rpc->open is 0) the pumps can go. */
+ * and the server's own shutdown have come back (rpc->open is 0) the pumps can go. Peers that don't
+ * read, or don't do anything at all, are not waited for longer than half of the time. */
 #include "server/rpc/rpc.h"
 
 #include <grpc/grpc.h>
@@ -35,6 +36,9 @@ enum { STREAMS_PER_CALL_MAX = 2 };
 /* Clients may ping each 10 s; a little less, for clocks differ. */
 enum { PING_INTERVAL_MIN_MS = 9000 };
 
+/* How often it is looked whether the last call has gone, once the peers were cut off. */
+enum { CLOSE_LOOK_MS = 50 };
+
 static grpc_arg int_arg(const char *key, int value) {
   return (grpc_arg){
       .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = value};
@@ -61,9 +65,27 @@ static grpc_server *create_server(const struct hb_limits *limits) {
 
 /* ---- messages to the lanes */
 
+static void set_cut_timer(struct hb_lane *lane, void (*fire)(struct hb_timer *), uint64_t in_ms) {
+  lane->cut_timer.fire = fire;
+  hb_pump_set_timer(lane->pump, &lane->cut_timer, hb_clock_mono_ns() + in_ms * UINT64_C(1000000));
+}
+
+/* gRPC closes a connection when its peer has answered to the farewell; one that stands still (a
+ * stopped process, a lost network) would be waited for. Once no call is open nothing can be lost.
+ */
+static void close_connections(struct hb_timer *timer) {
+  struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, cut_timer);
+  if (hb_counter_get(&lane->rpc->counters, HB_COUNTER_calls_open) == 0) {
+    grpc_server_cancel_all_calls(lane->rpc->server);
+  } else {
+    set_cut_timer(lane, close_connections, CLOSE_LOOK_MS);
+  }
+}
+
 static void cut(struct hb_timer *timer) {
   struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, cut_timer);
   for (struct hb_call *call = lane->calls; call; call = call->next) hb_call_cut(call);
+  if (lane == lane->rpc->lanes) set_cut_timer(lane, close_connections, CLOSE_LOOK_MS);
 }
 
 static void drain_lane(struct hb_post *post) {
@@ -72,8 +94,7 @@ static void drain_lane(struct hb_post *post) {
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->drain) call->method->drain(call);
   }
-  hb_pump_set_timer(lane->pump, &lane->cut_timer,
-                    hb_clock_mono_ns() + lane->rpc->cut_ms * UINT64_C(1000000));
+  set_cut_timer(lane, cut, lane->rpc->cut_ms);
 }
 
 static void sweep_lane(struct hb_post *post) {
@@ -101,7 +122,6 @@ static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
     lane->rpc = rpc;
     lane->drain_post.fire = drain_lane;
     lane->sweep_post.fire = sweep_lane;
-    lane->cut_timer.fire = cut;
     lane->pump = hb_pump_create();
     grpc_server_register_completion_queue(rpc->server, hb_pump_queue(lane->pump), NULL);
   }
