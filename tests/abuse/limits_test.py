@@ -74,7 +74,7 @@ class LimitsTest(unittest.TestCase):
                              [self.stored(30000)])
             self.until_released(stubs, "default", 60001)
             self.assertEqual(self.append(stubs, "other", [5]), [self.stored(1)])
-            self.assertLess(server.rss_mib(peak=True), 400)
+            server.check_rss(400)
 
     def test_unprocessed_bytes_max(self):
         """Copies of conflicting events are kept up to 64 MiB per stream; then QUOTA, and the
@@ -128,7 +128,7 @@ class LimitsTest(unittest.TestCase):
             bystander.wait_acks(3)
             bystander.finish()
             print(f"RSS {server.rss_mib(peak=True)} MiB", flush=True)
-            self.assertLess(server.rss_mib(peak=True), 600)
+            server.check_rss(600)
 
     def test_page_size_max(self):
         """1,000 entries in a page; one more is refused by name."""
@@ -167,7 +167,7 @@ class LimitsTest(unittest.TestCase):
             stored = sum(answer.result.stored
                          for answer in stubs.AppendStream(iter(queue), timeout=10 * OVER_S))
             self.assertEqual(stored, 100_010)
-            self.assertLess(server.rss_mib() - before, 200)
+            server.check_rss(200, grown_from=before)
             server.stop_clean()
             server.start()  # the names are read back
             self.assertEqual(self.append(server.stubs(), "default", [100_011]), [self.stored(1)])

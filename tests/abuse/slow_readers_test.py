@@ -54,7 +54,7 @@ class SlowReadersTest(unittest.TestCase):
             self.read_all(server, count)
             grown = server.rss_mib() - before
             print(f"{SUBSCRIBERS} that never read cost {grown} MiB", flush=True)
-            self.assertLessEqual(grown, SUBSCRIBERS * EACH_MIB + FIXED_MIB)
+            server.check_rss(SUBSCRIBERS * EACH_MIB + FIXED_MIB, grown_from=before)
             self.assertEqual(stubs.Append(append_request(count + 1, 1), timeout=OVER_S)
                              .result.stored, 1)
             self.assertEqual({c.status for c in calls}, {None})
