@@ -63,21 +63,25 @@ static void transience(void **state) {
     int status;
     const char *reason;
     bool transient;
+    const char *message;
   } rows[] = {
-      {HOLDBACK_UNAVAILABLE, "", true},
-      {HOLDBACK_UNAVAILABLE, "STOPPING", true},
-      {HOLDBACK_UNKNOWN, "", true},
-      {HOLDBACK_INTERNAL, "", true},
-      {HOLDBACK_INTERNAL, "INTERNAL", false},
-      {HOLDBACK_INVALID_ARGUMENT, "", false},
-      {HOLDBACK_NOT_FOUND, "NOT_FOUND", false},
-      {HOLDBACK_FAILED_PRECONDITION, "X", false},
-      {HOLDBACK_RESOURCE_EXHAUSTED, "", false},
-      {HOLDBACK_UNIMPLEMENTED, "", false},
+      {HOLDBACK_UNAVAILABLE, "", true, ""},
+      {HOLDBACK_UNAVAILABLE, "STOPPING", true, ""},
+      {HOLDBACK_UNKNOWN, "", true, ""},
+      {HOLDBACK_INTERNAL, "", true, ""},
+      {HOLDBACK_INTERNAL, "INTERNAL", false, ""},
+      {HOLDBACK_INVALID_ARGUMENT, "", false, ""},
+      {HOLDBACK_NOT_FOUND, "NOT_FOUND", false, ""},
+      {HOLDBACK_FAILED_PRECONDITION, "X", false, ""},
+      {HOLDBACK_RESOURCE_EXHAUSTED, "", true, "s: Received RST_STREAM with error code 11"},
+      {HOLDBACK_RESOURCE_EXHAUSTED, "", false, "s: Received message larger than max (9 vs. 8)"},
+      {HOLDBACK_RESOURCE_EXHAUSTED, "TOO_MANY_CALLS", false, ""},
+      {HOLDBACK_UNIMPLEMENTED, "", false, ""},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct holdback_error error = {.status = rows[i].status};
     strcpy(error.reason, rows[i].reason);
+    strcpy(error.message, rows[i].message);
     assert_int_equal(hbc_status_is_transient(&error), rows[i].transient);
   }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/live.h"
 #include "base/slice.h"
 #include "base/stream_name.h"
 #include "server/engine/config.h"
@@ -170,6 +171,7 @@ void hb_job_run(struct hb_engine *engine, struct hb_job *job) {
   job->error = (struct hb_err){0};
   enum hb_code code = run(engine, job);
   HB_ASSERT(code == job->error.code);
+  hb_live_gone(HB_LIVE_jobs);
   job->done(job);
 }
 
@@ -179,6 +181,7 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
     job->done(job);
     return;
   }
+  hb_live_born(HB_LIVE_jobs);
   hb_mailbox_post(engine->sequencer.jobs, &job->node);
   hb_door_leave(engine);
 }

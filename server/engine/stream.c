@@ -10,12 +10,14 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/endian.h"
+#include "base/live.h"
 #include "server/engine/stream_internal.h"
 
 struct hb_stream *hb_stream_create(uint64_t id, const uint8_t store_incarnation[16],
                                    const struct hb_stream_config *stored,
                                    const struct hb_stream_config *resolved) {
   struct hb_stream *stream = hb_calloc(1, sizeof *stream);
+  hb_live_born(HB_LIVE_streams);
   stream->refs = 1;
   stream->id = id;
   memcpy(stream->incarnation, store_incarnation, 16);
@@ -46,6 +48,7 @@ void hb_stream_unref(struct hb_stream *stream) {
   pthread_cond_destroy(&stream->settled);
   pthread_mutex_destroy(&stream->mutex);
   free(stream);
+  hb_live_gone(HB_LIVE_streams);
 }
 
 const uint8_t *hb_stream_incarnation(const struct hb_stream *stream) { return stream->incarnation; }

@@ -13,6 +13,7 @@
 #include "base/frame/wire.h"
 #include "holdback/v1/ingest.pb-c.h"
 #include "holdback/v1/stream.pb-c.h"
+#include "server/rpc/lane.h"
 #include "server/rpc/test_server.h"
 
 #define APPEND "/holdback.v1.IngestService/Append"
