@@ -17,7 +17,7 @@
 #include "tests/faults/run.h"
 #include "tests/lib/faultfs.h"
 
-enum { CALLS_MAX = 200, LOSSES = 4 };
+enum { CALLS_MAX = 200, LOSSES = 3 };
 
 struct place {
   char root[256];
