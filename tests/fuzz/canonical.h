@@ -6,8 +6,9 @@
 
 #include "base/slice.h"
 
-/* False: the message carries a field whose number protobuf does not have. protobuf-c takes such a
- * tag, of more than 32 bits, and writes it again; for our readers it is malformed. */
+/* False: the message carries an unknown field with a number that protobuf does not have, or with a
+ * varint of more than 64 bits. protobuf-c writes such a one again as it came; for our readers it is
+ * malformed. */
 bool canonical_pack(const ProtobufCMessage *message, struct hb_buf *out);
 
 #endif
