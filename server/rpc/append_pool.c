@@ -1,11 +1,16 @@
 /* Decides how a received message becomes a batch of the engine's, and waits where it has no room.
  *
+ * The last reference to received bytes must be dropped within a call of gRPC's: C core 1.51 wakes
+ * what reclaims memory there, and grpc_slice_unref, unlike grpc_byte_buffer_destroy, sets nothing
+ * up for it, which crashes while the quota is used up. So a byte buffer holds them.
+ *
  * The received bytes stay where gRPC put them, by reference, until the answer: events are never
  * copied on this side. A batch that the engine has no room for waits alone; its call is not read
  * meanwhile, which is what slows the producer. What all of a lane's calls have waiting is counted,
  * and beyond a bound later messages are parked (call.c): a thousand producers cost no more (I8). */
 #include "server/rpc/append_pool.h"
 
+#include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,11 +55,12 @@ struct hb_append_batch *hb_append_pool_take(struct hb_append_pool *pool) {
     pool->free_count--;
   }
   batch->bytes = grpc_empty_slice();
+  batch->owner = NULL;
   return batch;
 }
 
 void hb_append_pool_give(struct hb_append_pool *pool, struct hb_append_batch *batch) {
-  grpc_slice_unref(batch->bytes);
+  if (batch->owner) grpc_byte_buffer_destroy(batch->owner);
   if (pool->free_count >= FREE_MAX || batch->events.cap > EVENTS_KEPT) {
     free_batch(batch);
     return;
@@ -140,7 +146,8 @@ enum hb_code hb_append_batch_make(struct hb_call *call, struct hb_append_target 
                                   struct hb_err *err) {
   struct hb_append_pool *pool = &call->lane->appends;
   struct hb_append_batch *batch = hb_append_pool_take(pool);
-  batch->bytes = grpc_slice_ref(*message); /* a short message lies in the slice itself */
+  batch->bytes = *message; /* a short message lies in the slice itself */
+  batch->owner = grpc_raw_byte_buffer_create(&batch->bytes, 1);
   struct hb_slice bytes =
       hb_slice_of(GRPC_SLICE_START_PTR(batch->bytes), GRPC_SLICE_LENGTH(batch->bytes));
   struct hb_append_request request;
