@@ -1,10 +1,15 @@
 /* Decides how a received message becomes a batch of the engine's, and waits where it has no room.
  *
+ * The last reference to received bytes must be dropped within a call of gRPC's: C core 1.51 wakes
+ * what reclaims memory there, and grpc_slice_unref, unlike grpc_byte_buffer_destroy, sets nothing
+ * up for it, which crashes while the quota is used up. So a byte buffer holds them.
+ *
  * The received bytes stay where gRPC put them, by reference, until the answer: events are never
  * copied on this side. A batch that the engine has no room for waits alone; its call is not read
  * meanwhile, which is what slows the producer (I8). */
 #include "server/rpc/append_pool.h"
 
+#include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,14 +53,15 @@ static struct hb_append_batch *take(struct hb_append_pool *pool, const grpc_slic
     pool->free = batch->next;
     pool->free_count--;
   }
-  batch->bytes = grpc_slice_ref(*message); /* a short message lies in the slice itself */
+  batch->bytes = *message; /* a short message lies in the slice itself */
+  batch->owner = grpc_raw_byte_buffer_create(&batch->bytes, 1);
   pool->bytes += GRPC_SLICE_LENGTH(batch->bytes);
   return batch;
 }
 
 static void give(struct hb_append_pool *pool, struct hb_append_batch *batch) {
   pool->bytes -= GRPC_SLICE_LENGTH(batch->bytes);
-  grpc_slice_unref(batch->bytes);
+  grpc_byte_buffer_destroy(batch->owner);
   if (pool->free_count >= FREE_MAX || batch->events.cap > EVENTS_KEPT) {
     free_batch(batch);
     return;

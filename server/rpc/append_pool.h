@@ -38,7 +38,8 @@ struct hb_append_batch {
   struct hb_events events;
   struct hb_decision *decisions; /* owned */
   size_t decisions_cap;
-  grpc_slice bytes; /* what the frames lie in */
+  grpc_slice bytes;        /* what the frames lie in; no reference */
+  grpc_byte_buffer *owner; /* the reference to it; NULL: none */
 };
 
 struct hb_append_pool {

@@ -69,6 +69,8 @@ class AbusedServer(Server):
         finally:
             self.close_channels()
             super().__exit__(kind, *rest)
+            if kind is not None:
+                print("the server's log ends with:\n" + "".join(self.log[-40:]), flush=True)
 
     def rss_mib(self, peak=False):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()

@@ -3,6 +3,7 @@ thousand, and as many open as there may be.
 """
 import contextlib
 import sys
+import time
 import unittest
 
 import grpc
@@ -84,6 +85,38 @@ class DroppedCallsTest(unittest.TestCase):
 
     def test_disconnect_appends(self):
         self.dropped(self.open_append, self.disconnect)
+
+
+class TinyBatchesTest(unittest.TestCase):
+
+    def test_history_again(self):
+        """Hundreds of calls send history again, each in as many tiny batches as may be unanswered:
+        each batch has to be compared with what is stored, and sends its call's others back to the
+        queue. All are answered, and a bystander meanwhile."""
+        calls_count, batches = size(400, 1000), 64
+        with AbusedServer("--shared-blocks-max=1MiB") as server:
+            bystander = Bystander(server, "bystander")
+            stubs = server.stubs()
+            stubs.Append(append_request(1, calls_count * batches), timeout=OVER_S)
+            connections = [h2.Connection(server.address) for _ in range(8)]
+            calls = []
+            for i in range(calls_count):
+                data = b"".join(
+                    h2.message(append_request(1 + (j * calls_count + i * 7) % (
+                        calls_count * batches), 1, stream_kind="Stream").SerializeToString())
+                    for j in range(batches))
+                calls.append(connections[i % 8].open(APPEND_STREAM).send(data).end())
+            began = time.monotonic()
+            bystander.wait_acks(3, connections)
+            check_statuses(connections, calls, 2 * OVER_S)
+            print(f"{calls_count * batches} batches took {time.monotonic() - began:.1f} s",
+                  flush=True)
+            self.assertEqual({c.status for c in calls}, {0})
+            self.assertEqual({len(c.take_messages()) for c in calls}, {batches})
+            bystander.wait_acks(3)
+            bystander.finish()
+            for connection in connections:
+                connection.close()
 
 
 class CapsTest(unittest.TestCase):

@@ -88,6 +88,43 @@ class StalledMessagesTest(unittest.TestCase):
             h2.step([connection])
             connection.close()
 
+    def test_small_batches_under_pressure(self):
+        """Batches that are small and whole come and go, while others fill the memory again and
+        again: gRPC frees the one and resets the other at the same time."""
+        with AbusedServer(f"--grpc-memory-max={MEMORY}MiB") as server:
+            bystander = Bystander(server, "bystander")
+            request = append_request(1, 3, stream_kind="Stream").SerializeToString()
+            batches = h2.message(request) * 200
+            producers, attackers = [], []
+            waves, answered = 0, 0
+            deadline = time.monotonic() + size(4, 40)
+            while time.monotonic() < deadline or answered == 0:
+                self.assertLess(time.monotonic(), deadline + OVER_S)
+                producers = [c for c in producers if c.is_open and c.streams]
+                while len(producers) < 4:
+                    connection = h2.Connection(server.address)
+                    connection.open(SERVICE + "IngestService/AppendStream")
+                    producers.append(connection)
+                attackers = [c for c in attackers if c.is_open and c.streams]
+                while len(attackers) < 4:
+                    attackers.append(h2.Connection(server.address))
+                    for _ in range(8):
+                        stall(attackers[-1], "AppendStream")
+                    waves += 1
+                for connection in producers:
+                    for call in connection.streams.values():
+                        answered += len(call.take_messages())
+                        if not call.pending:
+                            call.send(batches)
+                h2.step(producers + attackers, 0.01)
+                if waves % 5 == 0:  # others take their place
+                    attackers.pop().close()
+            print(f"{answered} batches answered beside {waves} waves", flush=True)
+            for connection in producers + attackers:
+                connection.close()
+            bystander.wait_acks(3)
+            bystander.finish()
+
     def test_whole_messages(self):
         """All at once send a whole batch of 15 MiB: each is answered or told to come again."""
         request = append_request(1, 15, payload=b"p" * (MIB - 64)).SerializeToString()
