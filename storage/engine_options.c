@@ -57,6 +57,7 @@ static void set_entries(rocksdb_options_t *options) {
 
 /* Ascending keys make files that do not overlap: they move down a level without being rewritten. */
 static void set_blocks(rocksdb_options_t *options) {
+  rocksdb_options_set_arena_block_size(options, 128 * KIB);
   rocksdb_options_set_compression(options, rocksdb_no_compression);
   rocksdb_options_set_target_file_size_base(options, 64 * MIB);
   rocksdb_options_set_max_bytes_for_level_base(options, 512 * MIB);
