@@ -50,8 +50,9 @@ HB_MUST_CHECK enum hb_code hb_store_each_row(struct hb_rocks_iter *owned_iter,
                                              enum hb_family family, hb_row_visit *visit,
                                              void *context, struct hb_err *err);
 
-/* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions. HB_CORRUPT:
- * events, or rows of an id that was never given, are among them: that is no rest of a deletion. */
+/* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions.
+ * HB_CORRUPT: events, or rows of an id that was never given, are among them: that is no rest of a
+ * deletion. */
 HB_MUST_CHECK enum hb_code hb_recover_orphans(struct hb_store *store, struct hb_batch_writer *batch,
                                               struct hb_err *err);
 /* Puts lower indexed_to rows into `batch`: by as much as one index file may have held. */
