@@ -47,6 +47,8 @@ struct hb_lane {
   struct hb_post room_post; /* there is room for parked messages again */
   bool room_posted;
   struct hb_timer cut_timer;
+  struct hb_timer farewell_timer; /* the first lane's, as the next */
+  bool was_quiet;                 /* no call was open at the last look */
   struct hb_shedder shedder;
   _Atomic bool sweep_posted;
 };
@@ -67,6 +69,7 @@ struct hb_rpc {
   struct hb_counters counters;
   _Atomic uint64_t next_call;
   _Atomic bool draining;
+  _Atomic bool farewell_said;
   _Atomic uint64_t open; /* acceptors, calls, the server itself: 0 = all is drained */
 
   pthread_mutex_t mutex;

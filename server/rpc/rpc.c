@@ -1,8 +1,9 @@
 /* Decides how the server starts and in which order it stops.
  *
- * Start: server, pumps, listeners, accept. Stop: the listeners close and idle connections are told
- * (grpc_server_shutdown_and_notify), each pump tells its calls, and when the last call, acceptor
- * and the server's own shutdown have come back (rpc->open is 0) the pumps can go. Peers that don't
+ * Start: server, pumps, listeners, accept. Stop: each pump tells its calls, new ones are refused;
+ * when the last has ended, the listeners close and connections are told
+ * (grpc_server_shutdown_and_notify); when the last call, acceptor and the server's own shutdown
+ * have come back (rpc->open is 0) the pumps can go. Peers that don't
  * read, or don't do anything at all, are not waited for longer than half of the time. */
 #include "server/rpc/rpc.h"
 
@@ -40,8 +41,9 @@ enum { KEEPALIVE_MS = 60000, KEEPALIVE_TIMEOUT_MS = 20000 };
 /* Clients may ping each 10 s; a little less, for clocks differ. */
 enum { PING_INTERVAL_MIN_MS = 9000 };
 
-/* How often it is looked whether the last call has gone, once the peers were cut off. */
-enum { CLOSE_LOOK_MS = 50 };
+/* How often it is looked whether the last call has gone: before the farewell, and once the peers
+ * were cut off. */
+enum { FAREWELL_LOOK_MS = 20, CLOSE_LOOK_MS = 50 };
 
 static grpc_arg int_arg(const char *key, int value) {
   return (grpc_arg){
@@ -69,6 +71,36 @@ static grpc_server *create_server(const struct hb_limits *limits) {
   return server;
 }
 
+/* ---- farewell */
+
+/* Any thread; the first time counts. The listeners close, idle connections with them, and every
+ * other connection with its last call. */
+static void say_farewell(struct hb_rpc *rpc) {
+  if (atomic_exchange(&rpc->farewell_said, true)) return;
+  hb_handoff_give(&rpc->shutdown_tag);
+  grpc_server_shutdown_and_notify(rpc->server, hb_pump_queue(rpc->lanes[0].pump),
+                                  &rpc->shutdown_tag);
+}
+
+static void set_farewell_timer(struct hb_lane *lane) {
+  hb_pump_set_timer(lane->pump, &lane->farewell_timer,
+                    hb_clock_mono_ns() + FAREWELL_LOOK_MS * UINT64_C(1000000));
+}
+
+/* Not before the calls have ended, and a moment after: said earlier, gRPC closes a connection in
+ * the moment that its last call ends, and a client that writes just then (C core's pings, say) gets
+ * EPIPE and drops the answers that it has not read yet. */
+static void look_for_farewell(struct hb_timer *timer) {
+  struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, farewell_timer);
+  bool quiet = hb_counter_get(&lane->rpc->counters, HB_COUNTER_calls_open) == 0;
+  if (quiet && lane->was_quiet) {
+    say_farewell(lane->rpc);
+  } else {
+    lane->was_quiet = quiet;
+    set_farewell_timer(lane);
+  }
+}
+
 /* ---- messages to the lanes */
 
 static void set_cut_timer(struct hb_lane *lane, void (*fire)(struct hb_timer *), uint64_t in_ms) {
@@ -91,12 +123,16 @@ static void close_connections(struct hb_timer *timer) {
 static void cut(struct hb_timer *timer) {
   struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, cut_timer);
   for (struct hb_call *call = lane->calls; call; call = call->next) hb_call_cut(call);
+  say_farewell(lane->rpc);
   if (lane == lane->rpc->lanes) set_cut_timer(lane, close_connections, CLOSE_LOOK_MS);
 }
 
 static void drain_lane(struct hb_post *post) {
   struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, drain_post);
-  if (lane == lane->rpc->lanes) hb_pressure_stop(lane->rpc);
+  if (lane == lane->rpc->lanes) {
+    hb_pressure_stop(lane->rpc);
+    set_farewell_timer(lane);
+  }
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->drain) call->method->drain(call);
   }
@@ -138,6 +174,7 @@ static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
     lane->drain_post.fire = drain_lane;
     lane->sweep_post.fire = sweep_lane;
     lane->room_post.fire = room_came;
+    lane->farewell_timer.fire = look_for_farewell;
     lane->pump = hb_pump_create();
     grpc_server_register_completion_queue(rpc->server, hb_pump_queue(lane->pump), NULL);
   }
@@ -213,19 +250,20 @@ void hb_rpc_closed(struct hb_rpc *rpc) {
 void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
   rpc->draining = true;
   rpc->cut_ms = timeout_ms / 2;
-  hb_handoff_give(&rpc->shutdown_tag);
   for (uint32_t i = 0; i < rpc->lanes_count; i++) {
     hb_pump_post(rpc->lanes[i].pump, &rpc->lanes[i].drain_post);
   }
-  grpc_server_shutdown_and_notify(rpc->server, hb_pump_queue(rpc->lanes[0].pump),
-                                  &rpc->shutdown_tag);
 }
 
-void hb_rpc_cancel(struct hb_rpc *rpc) { grpc_server_cancel_all_calls(rpc->server); }
+void hb_rpc_cancel(struct hb_rpc *rpc) {
+  say_farewell(rpc); /* gRPC cancels only what it has said farewell to */
+  grpc_server_cancel_all_calls(rpc->server);
+}
 
 static void stop_lane(struct hb_post *post) {
   struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, stop_post);
   hb_pump_clear_timer(lane->pump, &lane->cut_timer);
+  hb_pump_clear_timer(lane->pump, &lane->farewell_timer);
   struct hb_rpc *rpc = lane->rpc;
   pthread_mutex_lock(&rpc->mutex);
   rpc->lanes_stopped++;
