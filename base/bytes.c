@@ -6,11 +6,13 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/live.h"
 
 struct hb_bytes *hb_bytes_create(size_t size, uint8_t **out_data) {
   struct hb_bytes *bytes = hb_alloc(sizeof *bytes + size);
   uint8_t *data = (uint8_t *)(bytes + 1);
   *bytes = (struct hb_bytes){.refs = 1, .data = data, .size = size};
+  hb_live_born(HB_LIVE_blocks);
   *out_data = data;
   return bytes;
 }
@@ -27,6 +29,7 @@ struct hb_bytes *hb_bytes_wrap(const uint8_t *data, size_t size, void (*release)
   struct hb_bytes *bytes = hb_alloc(sizeof *bytes);
   *bytes = (struct hb_bytes){
       .refs = 1, .data = data, .size = size, .release = release, .context = context};
+  hb_live_born(HB_LIVE_blocks);
   return bytes;
 }
 
@@ -44,6 +47,7 @@ void hb_bytes_unref(struct hb_bytes *bytes) {
   if (before > 1) return;
   if (bytes->release) bytes->release(bytes->context);
   free(bytes);
+  hb_live_gone(HB_LIVE_blocks);
 }
 
 struct hb_slice hb_bytes_view(const struct hb_bytes *bytes) {

@@ -45,6 +45,11 @@
     "recent log blocks in memory that subscribers share; behind them they read from disk")       \
   X(answers_in_flight_max, 256 * HB_MIB, 16 * HB_MIB, 16 * HB_GIB, "bytes", SERVER,              \
     "answers to subscribers on their way; beyond it one block per answer")                       \
+  X(disk_reserve, 256 * HB_MIB, 1 * HB_MIB, 1 * HB_TIB, "bytes", SERVER,                         \
+    "free disk space below which, plus twice what is held, nothing more is held; counts as 64 "  \
+    "MiB above the floor (64 MiB + wal_bytes_max, where writing stops) where it is set lower")   \
+  X(wal_bytes_max, 256 * HB_MIB, 1 * HB_MIB, 64 * HB_GIB, "bytes", SERVER,                       \
+    "RocksDB's write-ahead log; bounds what a start has to replay, and to find room for")        \
   X(grpc_memory_max, 256 * HB_MIB, 64 * HB_MIB, 16 * HB_GIB, "bytes", SERVER,                    \
     "gRPC's resource quota: messages being received")                                            \
   X(filter_keys_max, 1000, 1000, 1000, "keys", FIXED,                                            \

@@ -38,7 +38,7 @@ void hb_buf_clear(struct hb_buf *buf) { buf->size = 0; }
 
 uint8_t *hb_buf_reserve(struct hb_buf *buf, size_t size) {
   hb_reserve((void **)&buf->data, &buf->cap, buf->size + size, 1);
-  return buf->data + buf->size;
+  return buf->size ? buf->data + buf->size : buf->data; /* which may be NULL still */
 }
 
 void hb_buf_append(struct hb_buf *buf, const void *data, size_t size) {

@@ -5,7 +5,7 @@ load("//bazel:cc.bzl", "WARNINGS", "hb_test")
 # hb_test's tests are held to these too.
 _FUZZ_WARNINGS = [w for w in WARNINGS if w not in ["-Wconversion", "-Wsign-conversion"]]
 
-def hb_fuzz(name, srcs, deps = [], corpus = []):
+def hb_fuzz(name, srcs, deps = [], corpus = [], fuzz_deps = []):
     """A libFuzzer program and a test that replays its corpus.
 
     NAME is the program: ./bazelw run --config=fuzz //tests/fuzz:NAME -- FOLDER. NAME_test is the
@@ -16,6 +16,7 @@ def hb_fuzz(name, srcs, deps = [], corpus = []):
       srcs: define LLVMFuzzerTestOneInput.
       deps: what is fuzzed.
       corpus: inputs that are replayed, files.
+      fuzz_deps: what hb_test adds by itself, where the target uses it too.
     """
     native.cc_binary(
         name = name,
@@ -24,7 +25,7 @@ def hb_fuzz(name, srcs, deps = [], corpus = []):
         copts = _FUZZ_WARNINGS,
         linkopts = ["-fsanitize=fuzzer"],
         tags = ["manual"],  # has no main without --config=fuzz
-        deps = deps,
+        deps = deps + fuzz_deps,
     )
     hb_test(
         name = name + "_test",

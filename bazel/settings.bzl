@@ -11,3 +11,33 @@ string_setting = rule(
     build_setting = config.string(flag = True),
     doc = "A setting with a closed set of values.",
 )
+
+def _plant_impl(_settings, _attr):
+    return {"//bazel:planted_bugs": "on"}
+
+_plant = transition(
+    implementation = _plant_impl,
+    inputs = [],
+    outputs = ["//bazel:planted_bugs"],
+)
+
+def _with_planted_bugs_impl(ctx):
+    program = ctx.attr.program[0][DefaultInfo]
+    out = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(output = out, target_file = ctx.executable.program, is_executable = True)
+    return [DefaultInfo(
+        executable = out,
+        runfiles = ctx.runfiles([out]).merge(program.default_runfiles),
+    )]
+
+with_planted_bugs = rule(
+    implementation = _with_planted_bugs_impl,
+    attrs = {
+        "program": attr.label(cfg = _plant, executable = True, mandatory = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    doc = "The same program from a build in which bugs can be switched on (base/planted.h).",
+    executable = True,
+)

@@ -49,6 +49,28 @@ pkg_config_library = repository_rule(
     environ = ["PATH", "PKG_CONFIG_PATH"],
 )
 
+def _optional_library_impl(ctx):
+    pkg_config = ctx.which("pkg-config")
+    found = pkg_config and ctx.execute([pkg_config, "--exists", ctx.attr.package]).return_code == 0
+    ctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % ctx.name)
+    ctx.file("BUILD", _LIBRARY_BUILD.format(
+        name = ctx.name,
+        defines = repr(["HB_HAVE_" + ctx.name.upper()] if found else []),
+        linkopts = repr(["-l" + ctx.attr.lib] if found else []),
+    ))
+
+optional_library = repository_rule(
+    implementation = _optional_library_impl,
+    attrs = {
+        "lib": attr.string(mandatory = True),
+        "package": attr.string(mandatory = True),
+    },
+    configure = True,
+    local = True,
+    environ = ["PATH", "PKG_CONFIG_PATH"],
+    doc = "A library that may be missing: then it is empty, and HB_HAVE_NAME is not defined.",
+)
+
 _PROTOBUF_BUILD = """
 package(default_visibility = ["//visibility:public"])
 
@@ -129,5 +151,10 @@ def system_repositories():
             libs = libs,
             packages = pc,
         )
+    optional_library(
+        name = "nats",
+        lib = "nats",
+        package = "libnats",
+    )
     rocksdb_static_repository(name = "rocksdb_static")
     protobuf_repository(name = "protobuf")

@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/assert.h"
+#include "base/clock.h"
 #include "bench/load.h"
 #include "client/holdback.h"
 
@@ -23,50 +25,88 @@ static struct holdback_client *connect_to(const struct hb_bench_setting *setting
   return client;
 }
 
-/* ---- the producer */
-
-static void on_result(void *context, const struct holdback_result *result) {
-  struct hb_gate *gate = context;
-  if (result->outcome == HOLDBACK_STORED || result->outcome == HOLDBACK_DUPLICATE) return;
-  hb_gate_fail(gate, "sequence %lld and %u after it: %s %s %s", (long long)result->first_sequence,
-               result->count - 1, holdback_outcome_name(result->outcome),
-               holdback_reason_name(result->reason), result->text);
+static void record(struct hb_bench_thread *thread, uint64_t index, uint64_t now_ns) {
+  uint64_t due_ns = hb_pacer_due_ns(&thread->pacer, index);
+  hb_histogram_record(thread->latency, now_ns > due_ns ? now_ns - due_ns : 0);
 }
 
-static int send_all(const struct hb_bench_setting *setting, struct holdback_appender *appender,
+/* ---- the producer */
+
+/* Batches are dealt in turn, so that producers work on neighbouring sequences. */
+bool hb_bench_share(const struct hb_bench_thread *thread, uint64_t i, uint64_t *out_index,
+                    int64_t *out_sequence) {
+  const struct hb_bench_setting *setting = thread->setting;
+  uint64_t batch = setting->options->batch;
+  uint64_t turn = i / batch * setting->options->producers + thread->number;
+  uint64_t index = setting->from + turn * batch + i % batch;
+  if (index >= setting->to) return false;
+  *out_index = index;
+  *out_sequence = setting->order ? setting->order[index] : (int64_t)index + 1;
+  return true;
+}
+
+/* The client's thread. */
+static void on_result(void *context, const struct holdback_result *result) {
+  struct hb_bench_thread *thread = context;
+  struct hb_gate *gate = thread->setting->gate;
+  if (result->outcome != HOLDBACK_STORED && result->outcome != HOLDBACK_DUPLICATE) {
+    hb_gate_fail(gate, "sequence %lld and %u after it: %s %s %s", (long long)result->first_sequence,
+                 result->count - 1, holdback_outcome_name(result->outcome),
+                 holdback_reason_name(result->reason), result->text);
+    return;
+  }
+  thread->stored += result->count;
+  if (!thread->latency) return;
+  uint64_t now_ns = hb_clock_mono_ns();
+  for (uint32_t i = 0; i < result->count; i++) record(thread, result->index + i, now_ns);
+}
+
+static int send_all(struct hb_bench_thread *thread, struct holdback_appender *appender,
                     struct holdback_error *error) {
+  const struct hb_bench_setting *setting = thread->setting;
   struct hb_load load;
   hb_load_init(&load, setting->options);
+  hb_pacer_init(&thread->pacer, hb_gate_first_send(setting->gate), setting->options->rate);
   int status = HOLDBACK_OK;
-  hb_gate_first_send(setting->gate);
-  for (uint64_t i = 0; i < setting->options->events && status == HOLDBACK_OK; i++) {
+  uint64_t index;
+  int64_t sequence;
+  for (uint64_t i = 0; !status && hb_bench_share(thread, i, &index, &sequence); i++) {
     struct holdback_event event;
-    hb_load_make(&load, setting->order[i], &event);
-    status = holdback_append(appender, i, &event, error);
+    hb_load_make(&load, sequence, &event);
+    if (setting->options->rate) hb_pacer_wait(&thread->pacer, index);
+    if (setting->until_stopped && hb_gate_look(setting->gate).stopped) break;
+    status = holdback_append(appender, index, &event, error);
   }
   if (status == HOLDBACK_OK) status = holdback_appender_flush(appender, error);
+  hb_pacer_done(&thread->pacer);
   hb_load_done(&load);
   return status;
 }
 
-static void *produce(void *context) {
-  const struct hb_bench_setting *setting = ((struct hb_bench_thread *)context)->setting;
+void *hb_bench_produce(void *context) {
+  struct hb_bench_thread *thread = context;
+  const struct hb_bench_setting *setting = thread->setting;
   struct holdback_error error = {0};
   struct holdback_client *client = connect_to(setting);
   if (!client) return NULL;
   struct holdback_appender_options options = {
-      .stream = HB_BENCH_STREAM,
+      .stream = setting->stream,
       .batch_events = setting->options->batch,
       .batch_bytes = (size_t)8 << 20, /* batches are cut by their count */
       .reconnect_timeout_ms = RECONNECT_MS,
       .on_result = on_result,
-      .context = setting->gate,
+      .context = thread,
   };
   struct holdback_appender *appender = NULL;
-  int status = holdback_appender_create(client, &options, &appender, &error);
-  if (status == HOLDBACK_OK) status = send_all(setting, appender, &error);
+  if (setting->options->rate) thread->latency = hb_calloc(1, sizeof *thread->latency);
+  int status = holdback_ping(client, &(struct holdback_server){0}, &error); /* connects */
+  if (status == HOLDBACK_OK) status = holdback_appender_create(client, &options, &appender, &error);
+  if (status == HOLDBACK_OK && hb_gate_wait_ready(setting->gate, setting->options->subscribers +
+                                                                     setting->options->stalled)) {
+    status = send_all(thread, appender, &error);
+  }
   if (status == HOLDBACK_OK) {
-    hb_gate_last_ack(setting->gate);
+    hb_gate_answered(setting->gate);
   } else {
     hb_gate_fail(setting->gate, "appending: %s", error.message);
   }
@@ -77,17 +117,24 @@ static void *produce(void *context) {
 
 /* ---- a reader */
 
-/* Checks the events of one message; how many are right from `next` on, or -1. */
-static int64_t check(const struct hb_bench_setting *setting, struct hb_load *load,
-                     const struct holdback_message *message, int64_t next) {
+int64_t hb_bench_expected(const struct hb_bench_setting *setting, uint64_t i) {
+  return setting->as_sent && setting->order ? setting->order[i] : (int64_t)i + 1;
+}
+
+/* Checks the events of one message; how many are right from the `done`-th on, or -1. */
+static int64_t check(struct hb_bench_thread *thread, struct hb_load *load,
+                     const struct holdback_message *message, uint64_t done) {
+  const struct hb_bench_setting *setting = thread->setting;
   size_t cursor = 0;
   int64_t count = 0;
   int64_t position = 0;
   struct holdback_event event;
+  uint64_t now_ns = thread->latency ? hb_clock_mono_ns() : 0;
   while (holdback_message_event(message, &cursor, &event, &position)) {
-    if (event.sequence != next + count || position != event.sequence) {
+    int64_t due = hb_bench_expected(setting, done + (uint64_t)count);
+    if (event.sequence != due || (!setting->as_sent && position != due)) {
       hb_gate_fail(setting->gate, "sequence %lld at position %lld came where %lld was due",
-                   (long long)event.sequence, (long long)position, (long long)(next + count));
+                   (long long)event.sequence, (long long)position, (long long)due);
       return -1;
     }
     if (!hb_load_is(load, &event)) {
@@ -95,20 +142,32 @@ static int64_t check(const struct hb_bench_setting *setting, struct hb_load *loa
                    (long long)event.sequence);
       return -1;
     }
+    if (thread->latency) record(thread, setting->place[event.sequence], now_ns);
     count++;
   }
   return count;
 }
 
-static void read_all(const struct hb_bench_thread *thread, struct hb_load *load,
+/* The schedule is known when the first event has been sent, so before any is here. */
+static void begin_latency(struct hb_bench_thread *thread) {
+  const struct hb_bench_setting *setting = thread->setting;
+  if (!setting->options->rate || !setting->place || thread->latency) return;
+  thread->latency = hb_calloc(1, sizeof *thread->latency);
+  thread->pacer = (struct hb_pacer){.start_ns = hb_gate_look(setting->gate).first_send_ns,
+                                    .rate = setting->options->rate};
+}
+
+static void read_all(struct hb_bench_thread *thread, struct hb_load *load,
                      struct holdback_subscription *subscription) {
   const struct hb_bench_setting *setting = thread->setting;
-  int64_t next = 1;
-  while ((uint64_t)next <= setting->options->events) {
+  uint64_t done = 0;
+  bool ready = false;
+  while (done < setting->read_to) {
     const struct holdback_message *message = NULL;
     struct holdback_error error = {0};
     if (holdback_next(subscription, LOOK_MS, &message, &error) != HOLDBACK_OK) {
-      hb_gate_fail(setting->gate, "subscription at %lld: %s", (long long)next, error.message);
+      hb_gate_fail(setting->gate, "subscription after %llu events: %s", (unsigned long long)done,
+                   error.message);
       return;
     }
     if (!message) {
@@ -116,23 +175,26 @@ static void read_all(const struct hb_bench_thread *thread, struct hb_load *load,
       if (counts.failed || counts.stopped) return;
       continue;
     }
+    if (!ready) hb_gate_ready(setting->gate);
+    ready = true;
     if (holdback_message_kind(message) != HOLDBACK_MESSAGE_EVENTS) continue;
-    int64_t count = check(setting, load, message, next);
+    begin_latency(thread);
+    int64_t count = check(thread, load, message, done);
     if (count < 0) return;
-    next += count;
-    if (thread->first) hb_gate_received(setting->gate, (uint64_t)next - 1);
+    done += (uint64_t)count;
+    if (thread->first) hb_gate_received(setting->gate, done);
     if (thread->stalled) return;
   }
   hb_gate_finished(setting->gate);
 }
 
-static void *read_stream(void *context) {
-  const struct hb_bench_thread *thread = context;
+void *hb_bench_read(void *context) {
+  struct hb_bench_thread *thread = context;
   const struct hb_bench_setting *setting = thread->setting;
   struct holdback_error error = {0};
   struct holdback_client *client = connect_to(setting);
   if (!client) return NULL;
-  struct holdback_subscribe_options options = {.stream = HB_BENCH_STREAM,
+  struct holdback_subscribe_options options = {.stream = setting->stream,
                                                .start = HOLDBACK_START_EARLIEST,
                                                .reconnect_timeout_ms = RECONNECT_MS};
   struct holdback_subscription *subscription = NULL;
@@ -159,21 +221,20 @@ static void *read_stream(void *context) {
 
 /* ---- threads */
 
-static void start(struct hb_bench_thread *thread, void *(*run)(void *)) {
+void hb_bench_start(struct hb_bench_thread *thread, const struct hb_bench_setting *setting,
+                    void *(*run)(void *)) {
+  thread->setting = setting;
+  thread->running = true;
   int failed = pthread_create(&thread->thread, NULL, run, thread);
   HB_ASSERT(!failed);
 }
 
-void hb_bench_start_producer(struct hb_bench_thread *thread,
-                             const struct hb_bench_setting *setting) {
-  *thread = (struct hb_bench_thread){.setting = setting};
-  start(thread, produce);
+void hb_bench_join(struct hb_bench_thread *thread) {
+  if (thread->running) (void)pthread_join(thread->thread, NULL);
+  thread->running = false;
 }
 
-void hb_bench_start_reader(struct hb_bench_thread *thread, const struct hb_bench_setting *setting,
-                           bool first, bool stalled) {
-  *thread = (struct hb_bench_thread){.setting = setting, .first = first, .stalled = stalled};
-  start(thread, read_stream);
+void hb_bench_thread_done(struct hb_bench_thread *thread) {
+  free(thread->latency);
+  thread->latency = NULL;
 }
-
-void hb_bench_join(struct hb_bench_thread *thread) { (void)pthread_join(thread->thread, NULL); }

@@ -32,13 +32,23 @@ static void leave(struct hb_gate *gate) {
   (void)pthread_mutex_unlock(&gate->mutex);
 }
 
-void hb_gate_first_send(struct hb_gate *gate) {
-  enter(gate)->first_send_ns = hb_clock_mono_ns();
+void hb_gate_ready(struct hb_gate *gate) {
+  enter(gate)->ready++;
   leave(gate);
 }
 
-void hb_gate_last_ack(struct hb_gate *gate) {
-  enter(gate)->last_ack_ns = hb_clock_mono_ns();
+uint64_t hb_gate_first_send(struct hb_gate *gate) {
+  struct hb_counts *counts = enter(gate);
+  if (!counts->first_send_ns) counts->first_send_ns = hb_clock_mono_ns();
+  uint64_t at_ns = counts->first_send_ns;
+  leave(gate);
+  return at_ns;
+}
+
+void hb_gate_answered(struct hb_gate *gate) {
+  struct hb_counts *counts = enter(gate);
+  counts->answered++;
+  counts->last_ack_ns = hb_clock_mono_ns();
   leave(gate);
 }
 
@@ -91,4 +101,14 @@ void hb_gate_wait(struct hb_gate *gate, uint32_t ms) {
   (void)enter(gate);
   (void)pthread_cond_timedwait(&gate->changed, &gate->mutex, &until);
   (void)pthread_mutex_unlock(&gate->mutex);
+}
+
+bool hb_gate_wait_ready(struct hb_gate *gate, uint64_t subscribers) {
+  enum { LOOK_MS = 200 };
+  for (;;) {
+    struct hb_counts counts = hb_gate_look(gate);
+    if (counts.failed || counts.stopped) return false;
+    if (counts.ready >= subscribers) return true;
+    hb_gate_wait(gate, LOOK_MS);
+  }
 }

@@ -1,6 +1,7 @@
 /* Decides what an event of the benchmark looks like and in which order events are sent. */
 #include "bench/load.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ void hb_load_done(struct hb_load *load) {
 }
 
 /* Eight digits at least: snprintf per event would be a fifth of the client's time. */
-static size_t put_key(char *out, uint64_t key) {
+size_t hb_load_key_bytes(uint64_t key, char out[24]) {
   char digits[20];
   size_t count = 0;
   do {
@@ -36,9 +37,31 @@ static size_t put_key(char *out, uint64_t key) {
   return count;
 }
 
+static uint64_t state_of(const struct hb_bench_options *options, int64_t sequence) {
+  return mix(options->seed ^ ((uint64_t)sequence << 20));
+}
+
+/* Zipf with exponent 1 by inversion: key k (from 0) has the probability
+ * ln((k + 2) / (k + 1)) / ln(keys + 1), which is 1 / (k + 1) in all but the first few. */
+static uint64_t zipf(uint64_t state, uint64_t keys) {
+  double uniform = (double)(state >> 11) / 9007199254740992.0;
+  uint64_t key = (uint64_t)exp(uniform * log((double)keys + 1)) - 1;
+  return key < keys ? key : keys - 1;
+}
+
+static uint64_t key_of(const struct hb_bench_options *options, int64_t sequence, uint64_t state) {
+  if (options->spread_every && (uint64_t)sequence % options->spread_every == 0)
+    return options->keys;
+  return options->zipf ? zipf(state, options->keys) : state % options->keys;
+}
+
+uint64_t hb_load_key(const struct hb_bench_options *options, int64_t sequence) {
+  return key_of(options, sequence, state_of(options, sequence));
+}
+
 void hb_load_make(struct hb_load *load, int64_t sequence, struct holdback_event *out) {
-  uint64_t state = mix(load->options->seed ^ ((uint64_t)sequence << 20));
-  size_t key_size = put_key(load->key, state % load->options->keys);
+  uint64_t state = state_of(load->options, sequence);
+  size_t key_size = hb_load_key_bytes(key_of(load->options, sequence, state), load->key);
   for (uint64_t at = 0; at < load->options->payload; at += sizeof state) {
     state = mix(state);
     memcpy(load->payload + at, &state, sizeof state);
@@ -60,8 +83,10 @@ bool hb_load_is(struct hb_load *load, const struct holdback_event *event) {
   return same(made.key, event->key) && same(made.payload, event->payload);
 }
 
+/* ---- the order of sending */
+
 /* Sorted by counting: ranks are dense, and ten million of them take a fraction of a second. */
-uint32_t *hb_load_order(const struct hb_bench_options *options) {
+static void slide(const struct hb_bench_options *options, uint32_t *order) {
   uint64_t events = options->events;
   uint64_t ranks = events + options->disorder;
   uint32_t *rank = hb_calloc(events, sizeof *rank);
@@ -73,9 +98,30 @@ uint32_t *hb_load_order(const struct hb_bench_options *options) {
     place[rank[i] + 1]++;
   }
   for (uint64_t i = 1; i <= ranks; i++) place[i] += place[i - 1];
-  uint32_t *order = hb_calloc(events, sizeof *order);
   for (uint64_t i = 0; i < events; i++) order[place[rank[i]]++] = (uint32_t)(i + 1);
   free(place);
   free(rank);
+}
+
+uint32_t *hb_load_order(const struct hb_bench_options *options) {
+  uint64_t events = options->events;
+  uint32_t *order = hb_calloc(events, sizeof *order);
+  switch (options->order) {
+    case HB_ORDER_SLIDING:
+      slide(options, order);
+      break;
+    case HB_ORDER_REVERSED:
+      for (uint64_t i = 0; i < events; i++) order[i] = (uint32_t)(events - i);
+      break;
+    case HB_ORDER_GAP:
+      for (uint64_t i = 0; i < events; i++) order[i] = (uint32_t)(i + 2);
+      order[events - 1] = 1;
+      break;
+    case HB_ORDER_ALTERNATING:
+      for (uint64_t i = 0; i < events; i++) {
+        order[i] = (uint32_t)(i < events / 2 ? 2 * i + 2 : 2 * (i - events / 2) + 1);
+      }
+      break;
+  }
   return order;
 }

@@ -23,6 +23,11 @@ void hb_load_make(struct hb_load *load, int64_t sequence, struct holdback_event 
 /* Whether `event` is what hb_load_make makes of its sequence. */
 bool hb_load_is(struct hb_load *load, const struct holdback_event *event);
 
+/* The number of the key that the event with this sequence has. */
+uint64_t hb_load_key(const struct hb_bench_options *options, int64_t sequence);
+/* A key's bytes into `out`; how many. */
+size_t hb_load_key_bytes(uint64_t key, char out[24]);
+
 /* events sequences, 1 .. events, in sending order; free(). A sliding displacement: event i stands
  * at the rank of i + uniform[0, disorder), equal ranks in the order of i. */
 uint32_t *hb_load_order(const struct hb_bench_options *options);

@@ -1,4 +1,4 @@
-/* Decides where CPU time and memory are read from: /proc/PID/stat and /proc/PID/status. */
+/* Decides where CPU time and memory are read from: /proc/PID/stat, status and io. */
 #include "bench/process.h"
 
 #include <stdio.h>
@@ -46,6 +46,10 @@ struct hb_usage hb_usage_of(pid_t pid) {
   if (read_file(pid, "status", text, sizeof text)) {
     usage.rss = status_kib(text, "VmRSS:");
     usage.rss_peak = status_kib(text, "VmHWM:");
+  }
+  if (read_file(pid, "io", text, sizeof text)) {
+    const char *at = strstr(text, "\nwrite_bytes:");
+    if (at) usage.written = strtoull(at + strlen("\nwrite_bytes:"), NULL, 10);
   }
   return usage;
 }

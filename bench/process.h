@@ -9,6 +9,7 @@ struct hb_usage {
   double cpu_s;      /* user and system, all threads, since its start */
   uint64_t rss;      /* bytes now */
   uint64_t rss_peak; /* bytes at the most */
+  uint64_t written;  /* bytes that it caused to be sent to storage */
 };
 
 /* All zero where there is no such process. */

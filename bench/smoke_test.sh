@@ -8,4 +8,4 @@ shift 2
 out=$("$bench" "$server" --events=10000 --disorder=300 --keys=50 --batch=100 --subscribers=2 \
   --json "$@")
 echo "$out"
-echo "$out" | grep -q '"events":10000,"disorder":300,.*"events_per_second":[1-9]'
+echo "$out" | grep -q '"order":.*"events":10000,.*"acks_per_second":[1-9]'

@@ -61,11 +61,12 @@ static void tell_run(struct taking *taking, const Holdback__V1__OutcomeRun *run)
   *counter_of(&taking->counts, (int)run->outcome) += run->count;
   uint32_t left = run->count;
   int64_t sequence = run->first_sequence;
+  const char *text = run->text;
   while (left > 0) {
     struct holdback_result result = {.first_sequence = sequence,
                                      .outcome = (int)run->outcome,
                                      .reason = (int)run->reason,
-                                     .text = run->text};
+                                     .text = text};
     result.count = hbc_batch_next_run(&taking->cursor, left, &result.index);
     left -= result.count;
     for (uint32_t i = 0; taking->walk && i < result.count; i++) {
@@ -73,6 +74,7 @@ static void tell_run(struct taking *taking, const Holdback__V1__OutcomeRun *run)
       if (i == 0) result.first_sequence = sequence_of(frame);
     }
     if (appender->on_result) appender->on_result(appender->context, &result);
+    text = ""; /* it names the run's first sequence */
   }
 }
 

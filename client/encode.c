@@ -9,8 +9,8 @@
 #include "base/assert.h"
 #include "base/frame/wire.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "client/error.h"
-#include "client/utf8.h"
 
 /* Tags (number << 3 | wire type); every number of the Event is below 16: one byte each. */
 enum {
@@ -69,7 +69,8 @@ static int check_headers(const struct holdback_event *event, struct holdback_err
       return hbc_error_set(error, HOLDBACK_INVALID_ARGUMENT, "HEADER_NAME_TOO_LONG",
                            "headers[%zu].name: %zu bytes, the limit is %" PRIu64, i, name.size,
                            limits.header_name_bytes_max);
-    if ((name.size && memchr(name.data, 0, name.size)) || !hbc_utf8_valid(name.data, name.size))
+    if ((name.size && memchr(name.data, 0, name.size)) ||
+        !hb_utf8_valid(hb_slice_of(name.data, name.size)))
       return hbc_error_set(error, HOLDBACK_INVALID_ARGUMENT, "HEADER_NAME_INVALID",
                            "headers[%zu].name: not UTF-8 without NUL", i);
   }

@@ -128,6 +128,16 @@ struct holdback_server {
 HOLDBACK_API int holdback_ping(struct holdback_client *client, struct holdback_server *out,
                                struct holdback_error *error);
 
+/* Bytes of the store's files, without the write-ahead log. */
+struct holdback_compaction {
+  uint64_t bytes_before;
+  uint64_t bytes_after;
+};
+/* Rewrite the store's files so that nothing deleted or replaced takes room. Waits for its end,
+ * which takes as long as reading and writing everything; the server goes on serving. */
+HOLDBACK_API int holdback_compact(struct holdback_client *client, struct holdback_compaction *out,
+                                  struct holdback_error *error);
+
 /* ---- verification: the server reads everything that is stored, while it serves */
 
 struct holdback_finding {
@@ -244,7 +254,8 @@ struct holdback_result {
   int64_t first_sequence;
   int outcome; /* enum holdback_outcome */
   int reason;
-  const char *text; /* "" where the server sent none; lives for the callback */
+  const char
+      *text; /* about first_sequence; "" where the server sent none; lives for the callback */
 };
 typedef void holdback_on_result(void *context, const struct holdback_result *result);
 

@@ -159,7 +159,10 @@ bool hbc_message_decode(struct holdback_message *message) {
     if (field.type == HB_WIRE_LEN && field.number >= RESPONSE_BATCH && field.number <= RESPONSE_END)
       last = field; /* a oneof: the last one counts */
   bool good = result == HB_WIRE_END && last.number && decode_kind(message, last.number, last.bytes);
-  if (!good) message->kind = (enum holdback_message_kind)0;
+  if (!good) {
+    message->kind = (enum holdback_message_kind)0;
+    message->batch = (struct hb_slice){0}; /* its events may have no positions */
+  }
   return good;
 }
 

@@ -80,7 +80,7 @@ static void stated_positions(void **state) {
   hb_buf_done(&batch);
 }
 
-/* As many positions as events, or the message is refused. */
+/* As many positions as events, or the message is refused and has no events. */
 static void wrong_number_of_positions(void **state) {
   (void)state;
   struct hb_buf batch = {0};
@@ -90,6 +90,8 @@ static void wrong_number_of_positions(void **state) {
   struct holdback_message *message = batch_message(&batch);
   assert_false(hbc_message_decode(message));
   assert_false(hbc_message_decode(message));
+  size_t cursor = 0;
+  assert_false(holdback_message_event(message, &cursor, &(struct holdback_event){0}, NULL));
   hbc_message_destroy(message);
   hb_buf_done(&batch);
 }

@@ -64,8 +64,11 @@ void hbc_status_read(grpc_status_code code, const grpc_slice *text,
 bool hbc_status_is_transient(const struct holdback_error *error) {
   if (error->status == HOLDBACK_UNAVAILABLE) return true;
   if (error->reason[0]) return false;
-  /* How gRPC 1.51 shows a reset connection, depending on what it was doing. A message larger than
-   * the receive limit is RESOURCE_EXHAUSTED and would only come again. */
+  /* How gRPC 1.51 shows a reset connection, depending on what it was doing. RESOURCE_EXHAUSTED is
+   * a server whose memory for receiving was used up, by others perhaps; but a message larger than
+   * the receive limit, which would only come again, is told by the same status. */
+  if (error->status == HOLDBACK_RESOURCE_EXHAUSTED)
+    return strstr(error->message, "larger than max") == NULL;
   return error->status == HOLDBACK_UNKNOWN || error->status == HOLDBACK_INTERNAL ||
          error->status == HOLDBACK_CANCELLED;
 }

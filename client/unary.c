@@ -70,8 +70,10 @@ void hbc_unary_start(struct hbc_unary *unary) {
   grpc_metadata_array_init(&unary->initial);
   grpc_metadata_array_init(&unary->trailing);
   grpc_slice path = grpc_slice_from_static_string(unary->method);
-  gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                       gpr_time_from_millis(client->timeout_ms, GPR_TIMESPAN));
+  gpr_timespec deadline = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  if (!unary->patient)
+    deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                            gpr_time_from_millis(client->timeout_ms, GPR_TIMESPAN));
   unary->call = grpc_channel_create_call(client->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
                                          client->queue, path, NULL, deadline, NULL);
   start_ops(unary);
@@ -107,13 +109,14 @@ static void on_answer(struct hbc_unary *unary, grpc_byte_buffer *answer,
   pthread_mutex_unlock(&wait->mutex);
 }
 
-int hbc_unary_call_bytes(struct holdback_client *client, const char *method,
-                         const ProtobufCMessage *request, grpc_slice *out,
-                         struct holdback_error *error) {
+static int call_bytes(struct holdback_client *client, const char *method,
+                      const ProtobufCMessage *request, bool patient, grpc_slice *out,
+                      struct holdback_error *error) {
   struct wait wait = {.unary = {.task = {.run = start_task},
                                 .client = client,
                                 .method = method,
                                 .request = hbc_bytebuf_pack(request),
+                                .patient = patient,
                                 .done = on_answer}};
   pthread_mutex_init(&wait.mutex, NULL);
   pthread_cond_init(&wait.changed, NULL);
@@ -128,11 +131,17 @@ int hbc_unary_call_bytes(struct holdback_client *client, const char *method,
   return HOLDBACK_OK;
 }
 
-int hbc_unary_call(struct holdback_client *client, const char *method,
-                   const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
-                   ProtobufCMessage **out, struct holdback_error *error) {
+int hbc_unary_call_bytes(struct holdback_client *client, const char *method,
+                         const ProtobufCMessage *request, grpc_slice *out,
+                         struct holdback_error *error) {
+  return call_bytes(client, method, request, false, out, error);
+}
+
+static int call(struct holdback_client *client, const char *method, const ProtobufCMessage *request,
+                const ProtobufCMessageDescriptor *type, bool patient, ProtobufCMessage **out,
+                struct holdback_error *error) {
   grpc_slice bytes;
-  int status = hbc_unary_call_bytes(client, method, request, &bytes, error);
+  int status = call_bytes(client, method, request, patient, &bytes, error);
   if (status) return status;
   ProtobufCMessage *answer =
       protobuf_c_message_unpack(type, NULL, GRPC_SLICE_LENGTH(bytes), GRPC_SLICE_START_PTR(bytes));
@@ -142,4 +151,17 @@ int hbc_unary_call(struct holdback_client *client, const char *method,
                          client->server, method);
   *out = answer;
   return HOLDBACK_OK;
+}
+
+int hbc_unary_call(struct holdback_client *client, const char *method,
+                   const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+                   ProtobufCMessage **out, struct holdback_error *error) {
+  return call(client, method, request, type, false, out, error);
+}
+
+int hbc_unary_call_patiently(struct holdback_client *client, const char *method,
+                             const ProtobufCMessage *request,
+                             const ProtobufCMessageDescriptor *type, ProtobufCMessage **out,
+                             struct holdback_error *error) {
+  return call(client, method, request, type, true, out, error);
 }

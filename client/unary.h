@@ -13,6 +13,7 @@ struct hbc_unary {
   struct holdback_client *client;
   const char *method;        /* "/package.Service/Name", static */
   grpc_byte_buffer *request; /* owned until sent */
+  bool patient;              /* no deadline */
   /* `answer` NULL: see error. The answer is gone when `done` returns. */
   void (*done)(struct hbc_unary *unary, grpc_byte_buffer *answer,
                const struct holdback_error *error);
@@ -34,6 +35,11 @@ void hbc_unary_cancel(struct hbc_unary *unary);
 int hbc_unary_call(struct holdback_client *client, const char *method,
                    const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
                    ProtobufCMessage **out, struct holdback_error *error);
+/* The same without a limit of time, for what takes as long as it takes. */
+int hbc_unary_call_patiently(struct holdback_client *client, const char *method,
+                             const ProtobufCMessage *request,
+                             const ProtobufCMessageDescriptor *type, ProtobufCMessage **out,
+                             struct holdback_error *error);
 /* The same with the answer's bytes; the caller unrefs the slice. */
 int hbc_unary_call_bytes(struct holdback_client *client, const char *method,
                          const ProtobufCMessage *request, grpc_slice *out,

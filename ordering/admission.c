@@ -193,13 +193,34 @@ static void hold_first(struct hb_hold *hold, const struct hb_first *first) {
   decide(first->decision, HB_OUTCOME_STORED, HB_REASON_NONE);
 }
 
+/* Memory that the next events need, asked for early: index and intervals of a wide disorder are
+ * larger than any cache, and the events themselves lie in the order in which they came. */
+struct ahead {
+  size_t covered[2];
+  size_t held[2];
+};
+enum { AHEAD_SPANS = 6, AHEAD_PAGE = 12 };
+
+static void look_ahead(const struct hb_core_stream *stream, const struct hb_first *at,
+                       const struct hb_first *end, struct ahead *ahead) {
+  if (end - at <= AHEAD_PAGE) return;
+  int64_t sooner = at[AHEAD_SPANS].sequence;
+  int64_t later = at[AHEAD_PAGE].sequence;
+  hb_intervals_expect(&stream->covered, sooner, later, ahead->covered);
+  hb_held_expect(&stream->held, sooner, later, ahead->held);
+  __builtin_prefetch(at[AHEAD_PAGE].event);
+}
+
 void hb_admit_held(struct hb_ordering *core, struct hb_share *share) {
   size_t at = share->firsts_from + share->released;
   if (at == share->firsts_to) return;
   struct hb_hold hold = hb_hold_begin(core, share->stream, true);
   bool held = false;
+  struct ahead ahead = {0};
+  const struct hb_first *end = core->round.firsts + share->firsts_to;
   for (; at < share->firsts_to; at++) {
     const struct hb_first *first = &core->round.firsts[at];
+    look_ahead(share->stream, first, end, &ahead);
     enum hb_reason reason = reason_to_refuse(&hold, first);
     if (reason) {
       decide(first->decision, HB_OUTCOME_WINDOW_FULL, reason);

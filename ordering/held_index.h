@@ -36,6 +36,12 @@ bool hb_held_front(const struct hb_held_index *index, struct hb_held_run *out);
 void hb_held_pop(struct hb_held_index *index, uint32_t count);
 /* Remove the whole run that starts at `start`, which must be there. */
 void hb_held_remove(struct hb_held_index *index, int64_t start);
+/* See hb_pages_expect_page. */
+static inline void hb_held_expect(const struct hb_held_index *index, int64_t sooner, int64_t later,
+                                  size_t pages[2]) {
+  hb_pages_expect_spans(&index->runs, sooner, &pages[0]);
+  hb_pages_expect_page(&index->runs, later, &pages[1]);
+}
 /* A sequence such that about `events` held events lie below it, INT64_MAX where there are fewer.
  * Cheap: it looks at pages, not at runs. */
 int64_t hb_held_reach(const struct hb_held_index *index, uint64_t events);

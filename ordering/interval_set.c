@@ -3,6 +3,7 @@
 #include "ordering/interval_set.h"
 
 #include "base/assert.h"
+#include "base/planted.h"
 
 void hb_intervals_init(struct hb_interval_set *set, int64_t base, size_t *account) {
   *set = (struct hb_interval_set){.base = base};
@@ -27,7 +28,7 @@ bool hb_intervals_contains(struct hb_interval_set *set, int64_t sequence) {
 static void extend_base(struct hb_interval_set *set, int64_t end) {
   if (end > set->base) set->base = end;
   struct hb_span *front = hb_pages_front(&set->ranges);
-  while (front && front->start <= set->base) {
+  while (front && front->start - HB_PLANTED(GAP_EDGE) <= set->base) {
     if (front->range.end > set->base) set->base = front->range.end;
     hb_pages_pop_front(&set->ranges);
     front = hb_pages_front(&set->ranges);

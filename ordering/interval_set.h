@@ -31,6 +31,13 @@ void hb_intervals_insert(struct hb_interval_set *set, int64_t start, int64_t end
 /* Whether inserting [start, end), of which nothing is covered, makes one gap more. */
 bool hb_intervals_splits(struct hb_interval_set *set, int64_t start, int64_t end);
 
+/* See hb_pages_expect_page. */
+static inline void hb_intervals_expect(const struct hb_interval_set *set, int64_t sooner,
+                                       int64_t later, size_t pages[2]) {
+  hb_pages_expect_spans(&set->ranges, sooner, &pages[0]);
+  hb_pages_expect_page(&set->ranges, later, &pages[1]);
+}
+
 /* End of all that is covered: no gap lies above it. */
 int64_t hb_intervals_end(const struct hb_interval_set *set);
 

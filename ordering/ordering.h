@@ -149,6 +149,9 @@ bool hb_ordering_has_work(const struct hb_ordering *core);
 /* Decide what is ready; NULL: nothing changed and nobody is to be answered. */
 const struct hb_commit *hb_ordering_decide(struct hb_ordering *core, struct hb_now now);
 void hb_ordering_committed(struct hb_ordering *core, const struct hb_commit *commit);
+/* Instead of deciding: hand back every batch that is ready with `err`; nothing of it is stored.
+ * Those that wait for a NEED are ready when it returns. Not between decide and committed. */
+void hb_ordering_refuse(struct hb_ordering *core, const struct hb_err *err);
 /* A commit number for a write that the caller makes without a decision (a configuration, index
  * rows): above all before it. Not between decide and committed. */
 uint64_t hb_ordering_take_number(struct hb_ordering *core);

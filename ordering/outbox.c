@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/planted.h"
 #include "ordering/core_internal.h"
 
 /* Room for one more in one of the commit's arrays. */
@@ -95,5 +96,9 @@ void hb_outbox_frontiers(struct hb_ordering *core) {
     OUTBOX_RESERVE(core, frontiers);
     core->frontiers[core->commit.frontiers_count++] =
         (struct hb_put_frontier){.stream = stream->id, .record = stream->record};
+    if (HB_PLANTED(FRONTIER_AHEAD)) {
+      core->frontiers[core->commit.frontiers_count - 1].record.frontier =
+          stream->record.complete_to;
+    }
   }
 }

@@ -190,9 +190,28 @@ bool hb_pages_floor(const struct hb_pages *pages, int64_t key, struct hb_place *
     return false;
   }
   size_t page = find_page(pages, key, place->page);
-  place->at = find_span(pages, page, key, place->at);
+  /* In another page the place within the last one says nothing. */
+  place->at = find_span(pages, page, key, page == place->page ? place->at : UINT32_MAX - 1);
   place->page = page;
   return true;
+}
+
+void hb_pages_expect_page(const struct hb_pages *pages, int64_t key, size_t *page) {
+  if (!pages->count || key < tops_of(pages)->start) return;
+  *page = find_page(pages, key, *page);
+  __builtin_prefetch(hb_pages_page(pages, *page));
+}
+
+/* An evenly spread guess is off by half the root of the page's spans: some lines on both sides. */
+void hb_pages_expect_spans(const struct hb_pages *pages, int64_t key, size_t *page) {
+  enum { LINE = 64, LINES = 2 };
+  if (!pages->count || key < tops_of(pages)->start) return;
+  *page = find_page(pages, key, *page);
+  const struct hb_page_top *top = tops_of(pages) + *page;
+  if (*page + 1 == pages->count) return; /* where the sequence ends it is in use anyway */
+  uint32_t guess = guess_span(top->page, key, top->start, top[1].start);
+  const char *at = (const char *)(top->page->spans + top->page->begin + guess);
+  for (int line = -LINES; line <= LINES; line++) __builtin_prefetch(at + line * LINE, 1);
 }
 
 /* ---- change within a page */

@@ -64,6 +64,12 @@ void hb_pages_done(struct hb_pages *pages);
 /* The last span with start <= key; false (and the first place) where there is none. `place` on
  * entry is where to look first, any value is right. */
 bool hb_pages_floor(const struct hb_pages *pages, int64_t key, struct hb_place *place);
+/* What a search for `key` will touch is asked for, so that it is in the cache when the search
+ * comes: the page's head first and, a few searches later, the spans around where the key would be.
+ * `page` is the memory of it, as in a place. For who knows what comes next, and has it ascending.
+ */
+void hb_pages_expect_page(const struct hb_pages *pages, int64_t key, size_t *page);
+void hb_pages_expect_spans(const struct hb_pages *pages, int64_t key, size_t *page);
 /* Put `span` before the span at `place`; place->at may be one past the page's last, and on an empty
  * sequence the place is {0, 0}. Afterwards `place` is the new span's. */
 void hb_pages_insert(struct hb_pages *pages, struct hb_place *place, struct hb_span span);

@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "ordering/core_internal.h"
 
+enum { AHEAD_SPANS = 6, AHEAD_PAGE = 12 };
+
 static void want(struct hb_ordering *core, const struct hb_item *item, enum hb_place_kind place,
                  struct hb_bundle_id bundle) {
   hb_reserve((void **)&core->wanted, &core->wanted_cap, core->wanted_count + 1,
@@ -61,7 +63,12 @@ void hb_presence_look_up(struct hb_ordering *core, const struct hb_share *share)
   const struct hb_item *end = core->round.items + share->items_to;
   int64_t covered_end = hb_intervals_end(&stream->covered);
   while (item < end && item->sequence < stream->record.first_sequence) item++;
+  size_t ahead[2] = {0, 0};
   while (item < end && item->sequence < covered_end) {
+    if (end - item > AHEAD_PAGE) { /* see hb_admit_held */
+      hb_intervals_expect(&stream->covered, item[AHEAD_SPANS].sequence, item[AHEAD_PAGE].sequence,
+                          ahead);
+    }
     const struct hb_item *next = item + 1;
     while (next < end && next->sequence == item->sequence) next++;
     if (hb_intervals_contains(&stream->covered, item->sequence)) {

@@ -32,6 +32,26 @@ struct hb_batch *hb_queue_pop(struct hb_batch_list *list) {
   return batch;
 }
 
+/* All of `more`, ascending like `list`, in one pass: hundreds of calls may each come back with all
+ * that had queued behind a batch, and one by one that would be a square of their number. */
+static void merge(struct hb_batch_list *list, struct hb_batch_list *more) {
+  struct hb_batch **at = &list->first;
+  while (more->first) {
+    struct hb_batch *batch = more->first;
+    if (list->last && list->last->node.weight < batch->node.weight) at = &list->last->next;
+    while (*at && (*at)->node.weight < batch->node.weight) at = &(*at)->next;
+    if (!*at) { /* the end: all that is left goes there */
+      *at = batch;
+      list->last = more->last;
+      return;
+    }
+    more->first = batch->next;
+    batch->next = *at;
+    *at = batch;
+    at = &batch->next;
+  }
+}
+
 /* ---- calls that wait */
 
 static struct hb_call_wait **bucket_of(struct hb_ordering *core, uint64_t call) {
@@ -89,6 +109,16 @@ void hb_queue_fail(struct hb_ordering *core, struct hb_batch *batch, enum hb_cod
   hb_queue_answer(core, batch);
 }
 
+void hb_ordering_refuse(struct hb_ordering *core, const struct hb_err *err) {
+  HB_ASSERT(!core->in_flight && err->code != HB_OK);
+  core->round.prepared = false;
+  for (struct hb_batch *batch = hb_queue_pop(&core->ready); batch;
+       batch = hb_queue_pop(&core->ready)) {
+    batch->error = *err;
+    hb_queue_answer(core, batch);
+  }
+}
+
 struct hb_batch *hb_ordering_take_answered(struct hb_ordering *core) {
   return hb_queue_pop(&core->answered);
 }
@@ -99,14 +129,15 @@ size_t hb_ordering_batch_bytes(const struct hb_ordering *core) { return core->ba
 
 /* ---- coming in */
 
-static void make_ready(struct hb_ordering *core, struct hb_batch *batch) {
+/* Into `to`, where it can go on. */
+static void make_ready(struct hb_ordering *core, struct hb_batch *batch, struct hb_batch_list *to) {
   if (core->dead) {
     hb_queue_fail(core, batch, HB_UNAVAILABLE);
   } else if (!hb_core_find_stream(core, batch->stream)) {
     hb_queue_fail(core, batch, HB_NOT_FOUND);
   } else {
     batch->state = HB_BATCH_READY;
-    hb_queue_insert(&core->ready, batch);
+    hb_queue_insert(to, batch);
   }
 }
 
@@ -121,21 +152,23 @@ void hb_ordering_submit(struct hb_ordering *core, struct hb_batch *batch) {
     batch->state = HB_BATCH_BEHIND;
     hb_queue_insert(&wait->behind, batch);
   } else {
-    make_ready(core, batch);
+    make_ready(core, batch, &core->ready);
   }
 }
 
 void hb_queue_resume(struct hb_ordering *core, struct hb_batch *batch, const struct hb_err *err) {
   struct hb_batch_list behind = end_wait(core, batch);
+  struct hb_batch_list again = {0};
   core->round.prepared = false;
   bool can_go_on = !core->dead && hb_core_find_stream(core, batch->stream);
   if (err->code && can_go_on) {
     batch->error = *err;
     hb_queue_answer(core, batch);
   } else {
-    make_ready(core, batch);
+    make_ready(core, batch, &again);
   }
   for (batch = hb_queue_pop(&behind); batch; batch = hb_queue_pop(&behind)) {
-    make_ready(core, batch);
+    make_ready(core, batch, &again);
   }
+  merge(&core->ready, &again);
 }

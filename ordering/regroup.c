@@ -68,10 +68,29 @@ static void choose(struct hb_ordering *core, const struct hb_core_stream *stream
   }
 }
 
+/* Narrow bundles are a little more on disk than what they replace: there are more of them, and
+ * neighbours in one no longer share a receipt. Never past the limit, whatever they turn out to be:
+ * each two that follow each other are more than one may hold. */
+static bool has_room(const struct hb_ordering *core, const struct hb_core_stream *stream) {
+  size_t bytes = 0;
+  size_t events = 0;
+  for (size_t i = 0; i < core->dropping_count; i++) {
+    const struct hb_held_bundle *bundle = &stream->bundles[core->dropping[i]];
+    bytes += bundle->live_bytes;
+    events += bundle->count - bundle->next;
+  }
+  size_t bundles = events; /* more than so many there can't be */
+  size_t each = core->options.bundle_bytes / 4;
+  if (each > 0 && 2 * (bytes / each) + 1 < bundles) bundles = 2 * (bytes / each) + 1;
+  uint64_t most = stream->held_bytes + bundles * core->block_overhead;
+  return most + events * core->entry_overhead <= stream->config.limits.held_bytes_max;
+}
+
 void hb_regroup(struct hb_ordering *core) {
   struct hb_core_stream *stream = core->regroup_stream;
   core->regroup_stream = NULL;
   if (!stream) return;
   choose(core, stream);
-  (void)hb_rewrite_chosen(core, stream, true);
+  if (has_room(core, stream)) (void)hb_rewrite_chosen(core, stream, true);
+  core->dropping_count = 0;
 }

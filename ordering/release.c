@@ -190,6 +190,7 @@ static void reverse(struct hb_core_stream **list, size_t count) {
 
 /* The first `served` go behind the others, which come first next time. */
 static void rotate(struct hb_ordering *core, size_t served) {
+  if (!core->releasing_count) return; /* there may be no array to point into */
   reverse(core->releasing, served);
   reverse(core->releasing + served, core->releasing_count - served);
   reverse(core->releasing, core->releasing_count);

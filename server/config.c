@@ -68,8 +68,29 @@ static enum hb_code set_log_level(struct hb_config *config, const char *value, s
   return HB_OK;
 }
 
+/* A text that a file would give back as another one is refused from flags too: else the printed
+ * configuration would name another folder. */
+static bool fits_a_line(const char *text) {
+  bool after_blank = true;
+  for (const char *at = text; *at; at++) {
+    if (iscntrl((unsigned char)*at) || (after_blank && *at == ';')) return false;
+    after_blank = *at == ' ';
+  }
+  return text[0] != ' ' && !after_blank;
+}
+
+static enum hb_code check_text(const char *name, const char *text, struct hb_err *err) {
+  if (fits_a_line(text)) return HB_OK;
+  return hb_err_set(err, HB_INVALID, "TEXT_INVALID",
+                    "%s is '%s': a configuration file can't hold control characters, blanks at "
+                    "the ends or ';' after a blank",
+                    name, text);
+}
+
 static enum hb_code set_data_dir(struct hb_config *config, const char *value, struct hb_err *err) {
   if (!value[0]) return hb_err_set(err, HB_INVALID, "FOLDER_MISSING", "data-dir is empty");
+  enum hb_code code = check_text("data-dir", value, err);
+  if (code) return code;
   free(config->data_dir);
   config->data_dir = hb_strdup(value);
   return HB_OK;
@@ -104,6 +125,7 @@ enum hb_code hb_config_set(struct hb_config *config, const char *name, const cha
   }
   if (strcmp(name, "listen") != 0) return set_limit(config, name, value, err);
   enum hb_code code = hb_listener_check(value, err);
+  if (!code) code = check_text(name, value, err);
   if (!code) add_listen(config, value);
   return code;
 }
@@ -115,14 +137,21 @@ static void print_limit(const struct hb_config *config, const struct hb_limit_ro
   (void)fprintf(out, "%s = %" PRIu64 "\n", name, hb_limits_get(&config->limits, row));
 }
 
+/* Without blanks where they would make the line too long: what a file held fits again. */
+static void print_text(const char *name, const char *value, FILE *out) {
+  bool blanks = strlen(name) + 3 + strlen(value) <= HB_CONFIG_LINE_MAX;
+  (void)fprintf(out, blanks ? "%s = %s\n" : "%s=%s\n", name, value);
+}
+
 void hb_config_print(const struct hb_config *config, FILE *out) {
   static const char *const levels[] = {"error", "warn", "info", "debug"};
   (void)fprintf(out, "[server]\n");
-  (void)fprintf(out, config->data_dir ? "data-dir = %s\n" : "; data-dir is not set\n",
-                config->data_dir);
-  for (size_t i = 0; i < config->listen_count; i++) {
-    (void)fprintf(out, "listen = %s\n", config->listen[i]);
+  if (config->data_dir) {
+    print_text("data-dir", config->data_dir, out);
+  } else {
+    (void)fprintf(out, "; data-dir is not set\n");
   }
+  for (size_t i = 0; i < config->listen_count; i++) print_text("listen", config->listen[i], out);
   (void)fprintf(out, "log-level = %s\n", levels[config->log_level]);
   (void)fprintf(out, "drain-timeout = %" PRIu64 "ms\n", config->drain_timeout_ms);
   (void)fprintf(out, "\n[limits]\n");

@@ -11,6 +11,9 @@
 #include "base/limits.h"
 #include "base/log.h"
 
+/* inih's own limit is 200 with its line end; a longer line would be read as two. */
+enum { HB_CONFIG_LINE_MAX = 190 };
+
 /* Immutable once loaded. */
 struct hb_config {
   char *data_dir; /* owned; NULL: not set */
@@ -33,7 +36,8 @@ HB_MUST_CHECK enum hb_code hb_config_read(struct hb_config *config, const char *
                                           const char *text, struct hb_err *err);
 HB_MUST_CHECK enum hb_code hb_config_read_file(struct hb_config *config, const char *file,
                                                struct hb_err *err);
-/* As a file that hb_config_read_file reads back to the same. */
+/* As a file that hb_config_read_file reads back to the same; it refuses one with a path that is
+ * longer than a line may be. */
 void hb_config_print(const struct hb_config *config, FILE *out);
 
 /* "10s", "500ms", "2m", "10" (seconds) -> ms. */

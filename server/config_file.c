@@ -10,8 +10,7 @@
 #include "base/slice.h"
 #include "server/config.h"
 
-/* inih's own limit is 200 with its line end; a longer line would be read as two. */
-enum { LINE_MAX_BYTES = 190, FILE_MAX_BYTES = 1 << 20 };
+enum { FILE_MAX_BYTES = 1 << 20 };
 
 struct reading {
   struct hb_config *config;
@@ -42,9 +41,9 @@ static enum hb_code check_lines(const char *file, const char *text, struct hb_er
   int line = 1;
   for (const char *at = text; *at; line++) {
     size_t size = strcspn(at, "\n");
-    if (size > LINE_MAX_BYTES) {
+    if (size > HB_CONFIG_LINE_MAX) {
       return hb_err_set(err, HB_INVALID, "CONFIG_LINE_TOO_LONG", "%s:%d: %zu bytes, at most %d",
-                        file, line, size, LINE_MAX_BYTES);
+                        file, line, size, HB_CONFIG_LINE_MAX);
     }
     at += size;
     if (*at) at++;

@@ -21,6 +21,13 @@ static const struct {
 } settings[] = {
     {"data-dir", "/tmp/x", NULL},
     {"data-dir", "", "FOLDER_MISSING"},
+    {"data-dir", "/tmp/a b;c", NULL},
+    {"data-dir", "/tmp/a ;b", "TEXT_INVALID"}, /* a file would cut it */
+    {"data-dir", ";a", "TEXT_INVALID"},
+    {"data-dir", " /tmp/a", "TEXT_INVALID"},
+    {"data-dir", "/tmp/a ", "TEXT_INVALID"},
+    {"data-dir", "/tmp/a\nb", "TEXT_INVALID"},
+    {"listen", "unix:/tmp/a ;b", "TEXT_INVALID"},
     {"listen", "127.0.0.1:0", NULL},
     {"listen", "127.0.0.1", "ADDRESS_INVALID"},
     {"log-level", "debug", NULL},

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/live.h"
 #include "base/log.h"
+#include "base/slice.h"
 #include "base/version.h"
 #include "server/config.h"
 #include "server/engine/engine.h"
@@ -33,6 +35,7 @@ struct server {
   struct hb_signals signals;
   struct hb_engine *engine;
   struct hb_rpc *rpc;
+  uint64_t drain_started_ms;
 };
 
 /* ---- parts: started in this order, stopped in reverse; one more is one more row */
@@ -178,7 +181,7 @@ static int serve(struct server *server) {
   uint64_t timeout_ms = server->config.drain_timeout_ms;
   hb_log(HB_LOG_INFO, "drain", "signal=%s timeout_ms=%" PRIu64, sigabbrev_np(signal_number),
          timeout_ms);
-  uint64_t started_ms = hb_clock_mono_ms();
+  server->drain_started_ms = hb_clock_mono_ms();
   hb_rpc_drain(server->rpc, timeout_ms);
   switch (hb_signals_wait(&server->signals, timeout_ms, &signal_number)) {
     case HB_WAKE_SIGNAL:
@@ -189,7 +192,6 @@ static int serve(struct server *server) {
       break;
   }
   stop_parts(server, PARTS);
-  hb_log(HB_LOG_INFO, "stopped", "drain_ms=%" PRIu64, hb_clock_mono_ms() - started_ms);
   return EXIT_STOPPED;
 }
 
@@ -207,8 +209,30 @@ static int verify(const struct server *server, bool json) {
   hb_log_set_level(server->config.log_level);
   int code = require_folder(server);
   if (code) return code;
-  if (hb_verify_folder(server->config.data_dir, json, &sound, &err)) return refuse("store", &err);
+  struct hb_verify_folder_options options = {.path = server->config.data_dir,
+                                             .json = json,
+                                             .out = stdout,
+                                             .bar = isatty(STDERR_FILENO) == 1 ? stderr : NULL};
+  if (hb_verify_folder(&options, &sound, &err)) return refuse("store", &err);
   return sound ? EXIT_STOPPED : hb_code_exit(HB_CORRUPT);
+}
+
+/* Last of all, for gRPC lets go of what it sends when it pleases: `live_calls=0 live_reads=0 ...`.
+ * What is not 0 was forgotten, and is said as an error. */
+static void say_stopped(const struct server *server) {
+  struct hb_buf text = {0};
+  bool clean = true;
+  for (int i = 0; i < HB_LIVE_COUNT; i++) {
+    char field[64];
+    int64_t count = hb_live_get((enum hb_live)i);
+    int size =
+        snprintf(field, sizeof field, " live_%s=%" PRId64, hb_live_name((enum hb_live)i), count);
+    hb_buf_append(&text, field, (size_t)size);
+    clean = clean && count == 0;
+  }
+  hb_log(clean ? HB_LOG_INFO : HB_LOG_ERROR, "stopped", "drain_ms=%" PRIu64 "%.*s",
+         hb_clock_mono_ms() - server->drain_started_ms, (int)text.size, (const char *)text.data);
+  hb_buf_done(&text);
 }
 
 static int run(struct server *server) {
@@ -221,10 +245,12 @@ static int run(struct server *server) {
   gpr_set_log_function(log_of_grpc);
   grpc_init();
   int code = start_parts(server);
-  if (code == 0) {
+  bool served = code == 0;
+  if (served) {
     say_ready(server);
     code = serve(server);
   }
+  if (served) say_stopped(server);
   /* Not grpc_shutdown: a thread of C core 1.51 that helps blocked writes sleeps up to 10 s in it,
    * and all that matters is closed by now. */
   _exit(code);

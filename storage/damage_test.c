@@ -468,7 +468,7 @@ static void a_flipped_bit_anywhere(void **state) {
   make_sound(fixture, &sound);
   uint64_t dice = seed_of();
   const char *count = getenv("HOLDBACK_FLIPS");
-  long flips = count ? atol(count) : 120;
+  long flips = count ? strtol(count, NULL, 10) : 120;
   int failed = 0;
   for (long i = 0; i < flips; i++) {
     const struct file *file = &sound.files.items[draw(&dice) % sound.files.count];

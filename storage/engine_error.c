@@ -42,6 +42,16 @@ static const struct rule CAUSES[] = {
     {"Read-only file system", HB_PERMISSION},
 };
 
+/* "While fsync", "While fdatasync", "While sync_file_range returned". */
+static const char *const SYNCS[] = {"While fsync", "While fdatasync", "While sync"};
+
+static bool is_sync(const char *text) {
+  for (size_t i = 0; i < sizeof SYNCS / sizeof *SYNCS; i++) {
+    if (strstr(text, SYNCS[i])) return true;
+  }
+  return false;
+}
+
 static enum hb_code code_of(const char *text) {
   enum hb_code code = HB_IO;
   for (size_t i = 0; i < sizeof PREFIXES / sizeof *PREFIXES; i++) {
@@ -54,6 +64,9 @@ static enum hb_code code_of(const char *text) {
   if (code == HB_INTERNAL && strstr(text, "Column family not found")) return HB_CORRUPT;
   /* Families that this program does not name: a later format's. */
   if (code == HB_INTERNAL && strstr(text, "Column families not opened")) return HB_VERSION;
+  /* A sync that fails is never a mere lack of space, whatever it says: what it was to make durable
+   * may be gone, so nobody may go on from there. */
+  if (code == HB_IO && is_sync(text)) return HB_IO;
   for (size_t i = 0; code == HB_IO && i < sizeof CAUSES / sizeof *CAUSES; i++) {
     if (strstr(text, CAUSES[i].prefix)) code = CAUSES[i].code;
   }

@@ -54,6 +54,9 @@ HB_MUST_CHECK enum hb_code hb_rocks_open(const struct hb_rocks_options *options,
 /* NULL is allowed. */
 void hb_rocks_close(struct hb_rocks *engine);
 
+/* Flushes and compactions end soon, none begins: only reading and closing are left. */
+void hb_rocks_end_background(struct hb_rocks *engine);
+
 /* A text of RocksDB as an error, by its documented prefix. `text` is not freed. */
 enum hb_code hb_rocks_error(const char *text, const char *what, struct hb_err *err);
 
@@ -132,6 +135,10 @@ HB_MUST_CHECK enum hb_code hb_rocks_flush(struct hb_rocks *engine, enum hb_famil
                                           struct hb_err *err);
 void hb_rocks_compact(struct hb_rocks *engine, enum hb_family family, struct hb_slice start,
                       struct hb_slice end);
+/* The whole family. */
+void hb_rocks_compact_all(struct hb_rocks *engine, enum hb_family family);
+/* No compaction that somebody asked for runs any more; waits for those that do to notice. */
+void hb_rocks_end_compaction(struct hb_rocks *engine);
 /* Bytes of files between two keys, about. */
 uint64_t hb_rocks_size(struct hb_rocks *engine, enum hb_family family, struct hb_slice start,
                        struct hb_slice end);

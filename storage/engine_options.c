@@ -1,6 +1,7 @@
 /* Decides how RocksDB is set up: one table row per family, and what they share. The numbers are for
  * two cores and a server of less than 400 MB. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "storage/engine_rocks_internal.h"
 
@@ -56,6 +57,7 @@ static void set_entries(rocksdb_options_t *options) {
 
 /* Ascending keys make files that do not overlap: they move down a level without being rewritten. */
 static void set_blocks(rocksdb_options_t *options) {
+  rocksdb_options_set_arena_block_size(options, 128 * KIB);
   rocksdb_options_set_compression(options, rocksdb_no_compression);
   rocksdb_options_set_target_file_size_base(options, 64 * MIB);
   rocksdb_options_set_max_bytes_for_level_base(options, 512 * MIB);
@@ -72,7 +74,7 @@ static void set_short_lived(rocksdb_options_t *options) {
   rocksdb_options_set_min_blob_size(options, 4 * KIB);
   rocksdb_options_set_blob_file_size(options, 64 * MIB);
   rocksdb_options_set_enable_blob_gc(options, 1);
-  rocksdb_options_set_blob_gc_age_cutoff(options, 0.25);
+  rocksdb_options_set_blob_gc_age_cutoff(options, strtod(HB_ROCKS_BLOB_CUTOFF, NULL));
   rocksdb_options_set_blob_gc_force_threshold(options, 0.8);
 }
 
@@ -118,10 +120,10 @@ static void set_files(rocksdb_options_t *db) {
   rocksdb_options_set_skip_stats_update_on_db_open(db, 1); /* it reads every file at start */
   rocksdb_options_set_max_manifest_file_size(db, 16 * MIB);
   rocksdb_options_set_keep_log_file_num(db, 4);
-  rocksdb_options_set_max_log_file_size(db, 4 * MIB);
   /* Debian builds RocksDB with assertions: where its text log can't be written, on a full disk say,
-   * the next line that it logs aborts the process, and the first failed write logs one. So it logs
-   * nothing but the header of each file; errors reach us as errors. */
+   * the next line that it logs aborts the process, also while it opens. So it logs nothing at all:
+   * the level leaves out every line, and a log that is not limited in size (the default) has no
+   * header that is written whatever the level. Errors reach us as errors. */
   rocksdb_options_set_info_log_level(db, LOG_FATAL_ONLY);
   rocksdb_options_set_stats_dump_period_sec(db, 0);
   rocksdb_options_set_stats_persist_period_sec(db, 0);

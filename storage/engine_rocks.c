@@ -77,6 +77,10 @@ void hb_rocks_close(struct hb_rocks *engine) {
   destroy_engine(engine);
 }
 
+void hb_rocks_end_background(struct hb_rocks *engine) {
+  rocksdb_cancel_all_background_work(engine->db, 0);
+}
+
 /* ---- batches */
 
 struct hb_batch_writer {
@@ -214,4 +218,33 @@ void hb_rocks_compact(struct hb_rocks *engine, enum hb_family family, struct hb_
   rocksdb_compact_range_cf_opt(engine->db, engine->families[family], options, chars(start),
                                start.size, chars(end), end.size);
   rocksdb_compactoptions_destroy(options);
+}
+
+/* How old a blob file must be, among all, for a compaction to rewrite what of it is alive. */
+static void set_blob_cutoff(struct hb_rocks *engine, enum hb_family family, const char *share) {
+  const char *name = "blob_garbage_collection_age_cutoff";
+  char *text = NULL;
+  rocksdb_set_options_cf(engine->db, engine->families[family], 1, &name, &share, &text);
+  (void)hb_rocks_take_error(text, name, NULL); /* a family without such files has none to rewrite */
+}
+
+/* A file that overlaps with nothing is moved down without being rewritten: it holds only what is
+ * there, for what replaces or deletes a row overlaps with it. Not so where the values lie in files
+ * of their own: those are rewritten too, all of them. */
+void hb_rocks_compact_all(struct hb_rocks *engine, enum hb_family family) {
+  enum { FORCE = 2 };
+  rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
+  rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
+  bool has_blobs = hb_rocks_number(engine, family, "rocksdb.num-blob-files") > 0;
+  if (has_blobs) {
+    rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE);
+    set_blob_cutoff(engine, family, "1.0");
+  }
+  rocksdb_compact_range_cf_opt(engine->db, engine->families[family], options, NULL, 0, NULL, 0);
+  rocksdb_compactoptions_destroy(options);
+  if (has_blobs) set_blob_cutoff(engine, family, HB_ROCKS_BLOB_CUTOFF);
+}
+
+void hb_rocks_end_compaction(struct hb_rocks *engine) {
+  rocksdb_disable_manual_compaction(engine->db);
 }

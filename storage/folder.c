@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/planted.h"
 
 static enum hb_code code_of(int error) {
   switch (error) {
@@ -43,23 +44,35 @@ char *hb_folder_join(const char *folder, const char *name) {
   return path;
 }
 
-enum hb_code hb_folder_sync(const char *path, struct hb_err *err) {
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static enum hb_code sync_path(const char *path, int flags, struct hb_err *err) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
   if (fd < 0) return hb_folder_errno(errno, "open", path, err);
   int error = fsync(fd) ? errno : 0;
   (void)close(fd); /* it was only read */
   return error ? hb_folder_errno(error, "sync", path, err) : HB_OK;
 }
 
-static enum hb_code sync_parent(const char *path, struct hb_err *err) {
+enum hb_code hb_folder_sync(const char *path, struct hb_err *err) {
+  if (HB_PLANTED(DIRECTORY_SYNC)) return HB_OK;
+  return sync_path(path, O_DIRECTORY, err);
+}
+
+enum hb_code hb_folder_sync_parent(const char *path, struct hb_err *err) {
   char *parent = hb_folder_join(path, "..");
   enum hb_code code = hb_folder_sync(parent, err);
   free(parent);
   return code;
 }
 
+enum hb_code hb_folder_sync_file(const char *folder, const char *name, struct hb_err *err) {
+  char *path = hb_folder_join(folder, name);
+  enum hb_code code = sync_path(path, 0, err);
+  free(path);
+  return code;
+}
+
 enum hb_code hb_folder_make(const char *path, struct hb_err *err) {
-  if (mkdir(path, 0700) == 0) return sync_parent(path, err);
+  if (mkdir(path, 0700) == 0) return hb_folder_sync_parent(path, err);
   int error = errno;
   struct stat stat_of;
   if (error != EEXIST) return hb_folder_errno(error, "create", path, err);

@@ -28,6 +28,10 @@ char *hb_folder_join(const char *folder, const char *name);
  * something else than a folder. The parent is synced, so that it stays. */
 HB_MUST_CHECK enum hb_code hb_folder_make(const char *path, struct hb_err *err);
 HB_MUST_CHECK enum hb_code hb_folder_sync(const char *path, struct hb_err *err);
+HB_MUST_CHECK enum hb_code hb_folder_sync_parent(const char *path, struct hb_err *err);
+/* What an earlier process wrote into folder/name, and may not have synced. */
+HB_MUST_CHECK enum hb_code hb_folder_sync_file(const char *folder, const char *name,
+                                               struct hb_err *err);
 /* Changes nothing. HB_VERSION names what lies in a folder that is not ours. */
 HB_MUST_CHECK enum hb_code hb_folder_look(const char *path, enum hb_folder_state *out,
                                           struct hb_err *err);

@@ -108,7 +108,7 @@ static void sort_positions(const struct hb_index_entry *entries, uint32_t *order
 }
 
 uint32_t *hb_index_sort(const struct hb_index_entry *entries, size_t count) {
-  HB_ASSERT(count <= UINT32_MAX);
+  HB_ASSERT(count <= HB_INDEX_SORT_MAX);
   struct groups groups = {0};
   grow(&groups);
   uint32_t *group_of = hb_alloc(count * sizeof *group_of);
@@ -122,8 +122,10 @@ uint32_t *hb_index_sort(const struct hb_index_entry *entries, size_t count) {
   for (size_t i = 0; i < count; i++) order[next[group_of[i]]++] = (uint32_t)i;
   uint32_t start = 0;
   for (size_t i = 0; i < groups.count; i++) {
+    uint32_t end = start + groups.items[i].count;
     sort_positions(entries, order + start, groups.items[i].count);
-    start += groups.items[i].count;
+    for (uint32_t at = start + 1; at < end; at++) order[at] |= HB_INDEX_SAME_KEY;
+    start = end;
   }
   free(next);
   free(group_of);

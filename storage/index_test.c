@@ -77,6 +77,9 @@ static void entries_are_sorted(void **state) {
     }
     uint32_t *order = hb_index_sort(entries, COUNT);
     for (int i = 0; i < COUNT; i++) {
+      bool same = order[i] & HB_INDEX_SAME_KEY;
+      order[i] &= ~HB_INDEX_SAME_KEY;
+      assert_int_equal(same, i && hb_slice_equal(entries[order[i - 1]].key, entries[order[i]].key));
       if (seen[order[i]]) fail_msg("seed %d: entry %u twice", (int)seed, order[i]);
       seen[order[i]] = true;
       int step = i ? compare_entries(&entries[order[i - 1]], &entries[order[i]]) : -1;

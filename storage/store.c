@@ -270,10 +270,24 @@ static enum hb_code prepare_index_folder(struct hb_store *store, struct hb_err *
 
 /* ---- both */
 
+/* A process that was killed may have left FORMAT, its name or the folder's name unsynced: they are
+ * made durable before anything is built on them. A parent that may not be read has a folder that
+ * somebody else made. */
+static enum hb_code settle(const char *path, enum hb_folder_state state, struct hb_err *err) {
+  if (state == HB_FOLDER_EMPTY) {
+    enum hb_code code = hb_folder_sync_parent(path, err);
+    return code == HB_PERMISSION ? HB_OK : code;
+  }
+  const char *name = state == HB_FOLDER_STORE ? HB_FILE_FORMAT : HB_FILE_FORMAT_NEW;
+  enum hb_code code = hb_folder_sync_file(path, name, err);
+  return code ? code : hb_folder_sync(path, err);
+}
+
 static enum hb_code open_locked(struct hb_store *store, const struct hb_store_options *options,
                                 struct hb_err *err) {
   enum hb_folder_state state;
   enum hb_code code = hb_folder_look(store->path, &state, err);
+  if (!code) code = settle(store->path, state, err);
   if (code) return code;
   code = state == HB_FOLDER_STORE ? open_existing(store, options, err)
                                   : create(store, options, state == HB_FOLDER_UNFINISHED, err);

@@ -48,4 +48,12 @@ HB_MUST_CHECK enum hb_code hb_store_open(const struct hb_store_options *options,
 void hb_store_close(struct hb_store *store);
 const struct hb_store_info *hb_store_info(const struct hb_store *store);
 
+/* ---- after a write that failed for lack of space: the store only reads until it is closed */
+
+/* Bytes of the log that opening the store again would have to write as files. Any thread. */
+uint64_t hb_store_wal_bytes(const struct hb_store *store);
+/* End what RocksDB does in the background, and what other threads do with it there (flushes and
+ * compactions of delete.h return soon). Nothing may be written afterwards. */
+void hb_store_end_background(struct hb_store *store);
+
 #endif

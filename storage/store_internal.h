@@ -24,7 +24,8 @@ struct hb_store {
   uint64_t synced;       /* of the last one that is known to be durable */
   struct hb_err failure; /* code != HB_OK: the first write or sync that failed (I6) */
 
-  atomic_bool ingesting; /* hb_index_ingest runs */
+  atomic_bool ingesting;        /* hb_index_ingest runs */
+  atomic_bool compaction_ended; /* hb_store_end_compaction was called */
 };
 
 /* Names of rows in `meta`. */

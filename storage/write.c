@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/planted.h"
 #include "storage/delete.h"
 #include "storage/index.h"
 #include "storage/key_internal.h"
@@ -213,7 +214,10 @@ enum hb_code hb_store_write(struct hb_store *store, struct hb_write *write, uint
                                              .previous = store->written,
                                              .synced = store->synced});
   hb_rocks_log_data(write->batch, hb_slice_of(data, sizeof data));
-  if (hb_rocks_write(store->engine, write->batch, sync, &store->failure)) return fail(store, err);
+  bool fsync_it = sync && !HB_PLANTED(ACK_BEFORE_SYNC);
+  if (hb_rocks_write(store->engine, write->batch, fsync_it, &store->failure)) {
+    return fail(store, err);
+  }
   store->written = commit;
   if (sync) store->synced = commit;
   return HB_OK;

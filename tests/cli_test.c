@@ -149,6 +149,23 @@ static void test_send_json(void **state) {
   DO(0, "{\"sequence\":1,\"payload\":\"a\"}\n", "send", "-"); /* a duplicate is fine */
 }
 
+/* Each event that was not stored is named by its own line and sequence, whatever else had the
+ * same outcome beside it: here with a line between them that is no event. */
+static void test_send_names_refused(void **state) {
+  struct world *world = *state;
+  static const char input[] =
+      "{\"sequence\":1,\"payload\":\"a\"}\n{\"sequence\":2,\"payload\":\"b\"}\n";
+  static const char other[] =
+      "{\"sequence\":1,\"payload\":\"x\"}\n\n{\"sequence\":2,\"payload\":\"x\"}\n";
+  DO(0, input, "send", "-");
+  struct hbt_run run = hbt_command(&world->command, other, "send", "-", NULL);
+  assert_int_equal(run.code, 3);
+  assert_string_equal(run.err,
+                      "-:1: CONFLICT: sequence 1 is stored with other content\n"
+                      "-:3: CONFLICT: sequence 2\n");
+  hbt_run_done(&run);
+}
+
 /* A file by name, and no input at all. */
 static void test_send_file(void **state) {
   struct world *world = *state;
@@ -305,6 +322,23 @@ static void test_exit_codes(void **state) {
   hbt_run_done(&run);
 }
 
+/* What failed comes with what to do about it. */
+static void test_way_out(void **state) {
+  struct world *world = *state;
+  struct hbt_command nobody = {holdback, "unix:/tmp/hb-nobody-listens-here"};
+  struct hbt_run run = hbt_command(&nobody, NULL, "ping", NULL);
+  assert_non_null(strstr(run.err, "HOLDBACK_SERVER"));
+  hbt_run_done(&run);
+  run = hbt_command(&world->command, NULL, "status", "--stream", "nobody", NULL);
+  assert_non_null(strstr(run.err, "stream add"));
+  hbt_run_done(&run);
+  run = hbt_command(&world->command, NULL, "tail", "--from", "0", NULL);
+  assert_int_equal(run.code, 64 + 11);
+  assert_non_null(strstr(run.err, "position is 0, earliest is 1"));
+  assert_non_null(strstr(run.err, "--from start"));
+  hbt_run_done(&run);
+}
+
 /* ---- the rest */
 
 /* status: all fields, and the picture for a person. */
@@ -367,6 +401,25 @@ static void test_ping(void **state) {
   free(out);
 }
 
+/* compact waits for its end and says what it gave back; what was stored is still there. */
+static void test_compact(void **state) {
+  struct world *world = *state;
+  DO(0, "{\"sequence\":1,\"key\":\"a\",\"payload\":\"x\"}\n", "send", "-");
+  char *out = RUN(0, NULL, "compact", "--json");
+  json_t *done = json_loads(out, 0, NULL);
+  assert_non_null(done);
+  assert_true(number(done, "bytes_after") > 0);
+  (void)number(done, "bytes_before");
+  json_decref(done);
+  free(out);
+  out = RUN(0, NULL, "compact");
+  assert_non_null(strstr(out, "MiB after"));
+  free(out);
+  out = tail_all(world, "default");
+  assert_non_null(strstr(out, "\"x\""));
+  free(out);
+}
+
 /* The server by environment; the flag is stronger. */
 static void test_server_by_environment(void **state) {
   struct world *world = *state;
@@ -387,12 +440,14 @@ int main(int argc, char **argv) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       T(test_tail_into_send), T(test_payload_forms),
-      T(test_send_json),      T(test_send_file),
+      T(test_send_json),      T(test_send_names_refused),
+      T(test_way_out),        T(test_send_file),
       T(test_tail_options),   T(test_bad_lines),
       T(test_skip_bad_lines), T(test_window_full),
       T(test_window_moves),   T(test_exit_codes),
       T(test_status),         T(test_streams),
       T(test_ping),           T(test_server_by_environment),
+      T(test_compact),
   };
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

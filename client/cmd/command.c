@@ -113,6 +113,26 @@ struct holdback_client *command_connect_with(const struct common *common, size_t
   return NULL;
 }
 
+/* What to do about it, where this is not in the message; NULL: nothing to add. */
+static const char *way_out(const struct holdback_error *error) {
+  static const struct {
+    int status;
+    const char *reason;
+    const char *text;
+  } rows[] = {
+      {HOLDBACK_UNAVAILABLE, "", "is holdbackd running there? -s or HOLDBACK_SERVER names another"},
+      {HOLDBACK_NOT_FOUND, "STREAM_NOT_FOUND",
+       "'holdback stream ls' lists what is there, 'holdback stream add' makes one"},
+      {HOLDBACK_ALREADY_EXISTS, "STREAM_EXISTS",
+       "'holdback stream set' changes limits and ack mode; the rest stays as it was made"},
+      {HOLDBACK_OUT_OF_RANGE, "BELOW_EARLIEST", "--from start begins with the earliest"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (error->status == rows[i].status && strcmp(error->reason, rows[i].reason) == 0)
+      return rows[i].text;
+  return NULL;
+}
+
 int command_fail(const struct holdback_error *error) {
   const char *status = holdback_status_name(error->status);
   if (error->reason[0]) {
@@ -120,6 +140,8 @@ int command_fail(const struct holdback_error *error) {
   } else {
     fprintf(stderr, "holdback: %s: %s\n", status, error->message);
   }
+  const char *advice = way_out(error);
+  if (advice) fprintf(stderr, "holdback: %s\n", advice);
   return EXIT_RPC + error->status;
 }
 

@@ -24,6 +24,7 @@ struct command {
   int (*run)(const struct common *before, int argc, char **argv);
 };
 
+extern const struct command command_compact;
 extern const struct command command_key;
 extern const struct command command_keys;
 extern const struct command command_ping;

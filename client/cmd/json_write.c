@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "client/cmd/base64.h"
 #include "client/cmd/event_json.h"
 #include "client/cmd/rfc3339.h"
-#include "client/utf8.h"
 
 static void put_text(struct hb_buf *out, const char *text) {
   hb_buf_append(out, text, strlen(text));
@@ -54,7 +54,7 @@ void json_write_string(struct hb_buf *out, struct hb_slice text) {
 }
 
 void json_write_bytes(struct hb_buf *out, const char *name, struct hb_slice bytes) {
-  bool text = hbc_utf8_valid(bytes.data, bytes.size);
+  bool text = hb_utf8_valid(bytes);
   hb_buf_append_u8(out, '"');
   put_text(out, name);
   put_text(out, text ? "\":" : "_base64\":\"");

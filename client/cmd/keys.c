@@ -1,11 +1,11 @@
 /* holdback keys: the keys of a stream that have a released event, in byte order. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "client/cmd/command.h"
 #include "client/cmd/event_json.h"
 #include "client/cmd/exit.h"
 #include "client/cmd/output.h"
-#include "client/utf8.h"
 
 enum { WRITE_AT = 64 << 10 };
 
@@ -59,7 +59,7 @@ struct printing {
 static bool is_plain(struct hb_slice key) {
   for (size_t i = 0; i < key.size; i++)
     if (key.data[i] < 0x20 || key.data[i] == 0x7f) return false;
-  return hbc_utf8_valid(key.data, key.size);
+  return hb_utf8_valid(key);
 }
 
 static void write_out(struct printing *printing) {

@@ -23,8 +23,8 @@ struct lines {
 
 enum lines_result {
   LINES_LINE,
-  LINES_IDLE,     /* nothing came within the time */
-  LINES_TOO_LONG, /* that line is skipped */
+  LINES_IDLE,     /* nothing came within the time, or more of a line that is skipped */
+  LINES_TOO_LONG, /* that line is skipped; told before its end has come */
   LINES_END,
   LINES_FAILED /* errno says why */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 /* cmocka.h needs those first. */
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -81,12 +82,32 @@ static void too_long(void **state) {
   struct hb_slice text;
   assert_int_equal(lines_next(&lines, 0, &text), LINES_TOO_LONG);
   assert_int_equal(lines.number, 1);
-  assert_line(&lines, "next");
+  assert_true(lines.offset < 10 << 20); /* told before it was read to its end */
+  enum lines_result result;
+  while ((result = lines_next(&lines, 0, &text)) == LINES_IDLE) continue;
+  assert_int_equal(result, LINES_LINE);
+  assert_true(hb_slice_equal(text, hb_slice_text("next")));
   assert_int_equal(lines.number, 2);
   assert_true(lines.buf.cap < 2 * LINE_BYTES_MAX + (1 << 20));
   assert_int_equal(lines_next(&lines, 0, &text), LINES_END);
+  assert_int_equal(lines.offset, 20 * sizeof piece + 6);
   lines_done(&lines);
   fclose(file);
+  close(pipe_ends[1]);
+}
+
+/* One that never ends is told, and whoever reads it has a turn after each piece: it can stop. */
+static void endless(void **state) {
+  (void)state;
+  int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  struct lines lines = {.fd = fd};
+  struct hb_slice text;
+  assert_int_equal(lines_next(&lines, 0, &text), LINES_TOO_LONG);
+  for (int i = 0; i < 50; i++) assert_int_equal(lines_next(&lines, 0, &text), LINES_IDLE);
+  assert_int_equal(lines.number, 1);
+  assert_true(lines.buf.cap < 2 * LINE_BYTES_MAX + (1 << 20));
+  lines_done(&lines);
+  close(fd);
   close(pipe_ends[1]);
 }
 
@@ -113,6 +134,7 @@ static void longest(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(one_by_one), TEST(empty), TEST(too_long), TEST(longest)};
+  const struct CMUnitTest tests[] = {TEST(one_by_one), TEST(empty), TEST(too_long), TEST(endless),
+                                     TEST(longest)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -139,9 +139,13 @@ static void on_result(void *context, const struct holdback_result *result) {
     return;
   }
   const char *reason = holdback_reason_name(result->reason);
-  fprintf(stderr, "%s:%" PRIu64 ": sequence %" PRId64 ": %s%s%s%s%s", sending->name, result->index,
-          result->first_sequence, holdback_outcome_name(result->outcome), reason[0] ? ", " : "",
-          reason, result->text[0] ? ": " : "", result->text);
+  fprintf(stderr, "%s:%" PRIu64 ": %s%s%s: ", sending->name, result->index,
+          holdback_outcome_name(result->outcome), reason[0] ? ", " : "", reason);
+  if (result->text[0]) {
+    fputs(result->text, stderr);
+  } else {
+    fprintf(stderr, "sequence %" PRId64, result->first_sequence);
+  }
   if (result->count > 1) fprintf(stderr, " (and %" PRIu32 " more like it)", result->count - 1);
   fputc('\n', stderr);
 }

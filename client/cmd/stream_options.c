@@ -13,8 +13,8 @@ static const struct argp_option options[] = {
      "acknowledge after the sync, or before it (survives SIGKILL, not power loss)", 2},
     {"ahead-max", KEY_AHEAD, "N", 0, "how far above complete_to a sequence may be", 2},
     {"held-bytes-max", KEY_HELD_BYTES, "SIZE", 0, "bytes held on disk (such as 4GiB)", 2},
-    {"held-events-max", KEY_HELD_EVENTS, "N", 0, "events held", 2},
-    {"gaps-max", KEY_GAPS, "N", 0, "gaps", 2},
+    {"held-events-max", KEY_HELD_EVENTS, "N", 0, "how many events may wait at once", 2},
+    {"gaps-max", KEY_GAPS, "N", 0, "how many gaps there may be at once", 2},
     {"event-bytes-max", KEY_EVENT_BYTES, "SIZE", 0, "one encoded event (such as 1MiB)", 2},
     {0}};
 

@@ -1,4 +1,4 @@
-/* Decides about streams: what a valid one is, what may be changed, when one is there or gone.
+/* Decides about streams: when one is there, changed or gone. What is valid: config.h.
  *
  * Every job is one fsynced write of its own, and takes effect in the core, in the maps and for
  * everyone who looks only after it. The sequencer's thread runs jobs between two commits, so no
@@ -8,127 +8,21 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/live.h"
+#include "base/slice.h"
+#include "base/stream_name.h"
+#include "server/engine/config.h"
 #include "server/engine/engine_internal.h"
 
 static const char DEFAULT_STREAM[] = "default";
 
-/* ---- what is valid */
-
-static bool is_name_char(char c, bool first) {
-  if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) return true;
-  return !first && (c == '.' || c == '_' || c == '-');
-}
-
-static enum hb_code check_name(const char *name, struct hb_err *err) {
-  size_t size = strnlen(name, HB_STREAM_NAME_MAX + 1);
-  bool valid = size > 0 && size <= HB_STREAM_NAME_MAX;
-  for (size_t i = 0; valid && i < size; i++) valid = is_name_char(name[i], i == 0);
-  if (valid) return HB_OK;
-  return hb_err_set(err, HB_INVALID, "STREAM_NAME_INVALID",
-                    "stream name '%.*s' must be 1 to %d characters a-z, 0-9, '.', '_', '-', the "
-                    "first a letter or digit",
-                    (int)(size > 64 ? 64 : size), name, HB_STREAM_NAME_MAX);
-}
-
-struct limit_field {
-  const char *name; /* a row of base/limits_table.h */
-  size_t offset;    /* in struct hb_stream_limits */
-};
-static const struct limit_field LIMIT_FIELDS[] = {
-    {"ahead_max", offsetof(struct hb_stream_limits, ahead_max)},
-    {"held_bytes_max", offsetof(struct hb_stream_limits, held_bytes_max)},
-    {"held_events_max", offsetof(struct hb_stream_limits, held_events_max)},
-    {"gaps_max", offsetof(struct hb_stream_limits, gaps_max)},
-    {"event_bytes_max", offsetof(struct hb_stream_limits, event_bytes_max)}};
-enum { LIMIT_FIELDS_COUNT = sizeof LIMIT_FIELDS / sizeof LIMIT_FIELDS[0] };
-
-static uint64_t limit_get(const struct hb_stream_limits *limits, size_t i) {
-  uint64_t value;
-  memcpy(&value, (const char *)limits + LIMIT_FIELDS[i].offset, sizeof value);
-  return value;
-}
-
-static void limit_set(struct hb_stream_limits *limits, size_t i, uint64_t value) {
-  memcpy((char *)limits + LIMIT_FIELDS[i].offset, &value, sizeof value);
-}
-
-static enum hb_code check_limits(const struct hb_stream_limits *limits, struct hb_err *err) {
-  for (size_t i = 0; i < LIMIT_FIELDS_COUNT; i++) {
-    const struct hb_limit_row *row = hb_limits_find(LIMIT_FIELDS[i].name);
-    uint64_t value = limit_get(limits, i);
-    if (value == 0 || (value >= row->min && value <= row->max)) continue;
-    return hb_err_set(err, HB_INVALID, "LIMIT_OUT_OF_RANGE",
-                      "%s %" PRIu64 " must be from %" PRIu64 " to %" PRIu64
-                      " %s, or 0 for the server's default",
-                      row->name, value, row->min, row->max, row->unit);
-  }
-  return HB_OK;
-}
-
-/* ack 0 is none: allowed in an update, and the default in a creation. */
-static enum hb_code check_ack(enum hb_ack ack, struct hb_err *err) {
-  int value = (int)ack;
-  if (value == 0 || value == HB_ACK_DURABLE || value == HB_ACK_ASYNC) return HB_OK;
-  return hb_err_set(err, HB_INVALID, "ACK_MODE_INVALID", "ack_mode %d is not known", value);
-}
-
-static enum hb_code check_new(const struct hb_stream_config *config, struct hb_err *err) {
-  enum hb_code code = check_name(config->name, err);
-  if (code == HB_OK) code = check_ack(config->ack, err);
-  if (code == HB_OK) code = check_limits(&config->limits, err);
-  if (code != HB_OK) return code;
-  if (config->mode == HB_MODE_PER_KEY) {
-    return hb_err_set(err, HB_UNIMPLEMENTED, NULL, "mode PER_KEY is not implemented");
-  }
-  if (config->mode != HB_MODE_GLOBAL) {
-    return hb_err_set(err, HB_INVALID, "MODE_INVALID", "mode %d must be GLOBAL or PER_KEY",
-                      (int)config->mode);
-  }
-  if (!config->first_seen && config->first_sequence == INT64_MAX) {
-    return hb_err_set(err, HB_INVALID, "FIRST_SEQUENCE_INVALID",
-                      "first_sequence %" PRId64 " must be below %" PRId64, config->first_sequence,
-                      INT64_MAX);
-  }
-  return HB_OK;
-}
-
-struct hb_stream_config hb_config_resolve(const struct hb_engine *engine,
-                                          const struct hb_stream_config *stored) {
-  struct hb_stream_config config = *stored;
-  for (size_t i = 0; i < LIMIT_FIELDS_COUNT; i++) {
-    if (limit_get(&config.limits, i) > 0) continue;
-    limit_set(&config.limits, i,
-              hb_limits_get(&engine->limits, hb_limits_find(LIMIT_FIELDS[i].name)));
-  }
-  return config;
-}
-
 /* ---- create */
-
-static enum hb_code check_same(const struct hb_stream_config *have,
-                               const struct hb_stream_config *want, struct hb_err *err) {
-  const char *field = NULL;
-  if (have->mode != want->mode) {
-    field = "mode";
-  } else if (have->first_seen != want->first_seen ||
-             (!have->first_seen && have->first_sequence != want->first_sequence)) {
-    field = "first_sequence";
-  } else if (have->ack != want->ack) {
-    field = "ack_mode";
-  }
-  for (size_t i = 0; !field && i < LIMIT_FIELDS_COUNT; i++) {
-    if (limit_get(&have->limits, i) != limit_get(&want->limits, i)) field = LIMIT_FIELDS[i].name;
-  }
-  if (!field) return HB_OK;
-  return hb_err_set(err, HB_EXISTS, "STREAM_EXISTS", "stream '%s' exists with another %s",
-                    have->name, field);
-}
 
 static enum hb_code create_again(struct hb_engine *engine, struct hb_job *job,
                                  struct hb_stream *stream, struct hb_err *err) {
-  struct hb_stream_config have = hb_config_resolve(engine, &stream->stored);
-  struct hb_stream_config want = hb_config_resolve(engine, &job->config);
-  enum hb_code code = check_same(&have, &want, err);
+  struct hb_stream_config have = hb_config_resolve(&engine->limits, &stream->stored);
+  struct hb_stream_config want = hb_config_resolve(&engine->limits, &job->config);
+  enum hb_code code = hb_config_check_same(&have, &want, err);
   if (code != HB_OK) return code;
   job->config = have;
   memcpy(job->incarnation, stream->incarnation, sizeof job->incarnation);
@@ -151,7 +45,7 @@ static void add(struct hb_engine *engine, struct hb_job *job, uint64_t id,
 static enum hb_code create_stream(struct hb_engine *engine, struct hb_job *job,
                                   struct hb_err *err) {
   struct hb_sequencer *sequencer = &engine->sequencer;
-  enum hb_code code = check_new(&job->config, err);
+  enum hb_code code = hb_config_check(&job->config, err);
   if (code != HB_OK) return code;
   if ((int)job->config.ack == 0) job->config.ack = HB_ACK_DURABLE;
   struct hb_stream *found = hb_names_find(&engine->names, job->config.name);
@@ -160,12 +54,13 @@ static enum hb_code create_stream(struct hb_engine *engine, struct hb_job *job,
     hb_stream_unref(found);
     return code;
   }
+  if (hb_disk_stops_writes(engine)) return hb_err_disk(engine, err);
   if (sequencer->registry.count >= engine->limits.streams_max) {
     return hb_err_set(err, HB_LIMIT, "TOO_MANY_STREAMS",
                       "streams %zu reach the limit streams_max %" PRIu64, sequencer->registry.count,
                       engine->limits.streams_max);
   }
-  struct hb_stream_config resolved = hb_config_resolve(engine, &job->config);
+  struct hb_stream_config resolved = hb_config_resolve(&engine->limits, &job->config);
   struct hb_frontier record = hb_ordering_new_record(&job->config);
   uint64_t id = sequencer->next_stream;
   code = hb_ordering_add_stream(sequencer->core, id, &resolved, &record, err);
@@ -192,24 +87,19 @@ enum hb_code hb_create_default_stream(struct hb_engine *engine, struct hb_err *e
 static enum hb_code update_stream(struct hb_engine *engine, struct hb_job *job,
                                   struct hb_err *err) {
   struct hb_sequencer *sequencer = &engine->sequencer;
-  enum hb_code code = check_name(job->config.name, err);
-  if (code == HB_OK) code = check_ack(job->config.ack, err);
-  if (code == HB_OK) code = check_limits(&job->config.limits, err);
+  enum hb_code code = hb_config_check_changes(&job->config, err);
   if (code != HB_OK) return code;
+  if (hb_disk_stops_writes(engine)) return hb_err_disk(engine, err);
   struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
   if (!stream) return hb_err_no_stream(err, job->config.name);
   struct hb_stream_config stored = stream->stored;
-  if ((int)job->config.ack != 0) stored.ack = job->config.ack;
-  for (size_t i = 0; i < LIMIT_FIELDS_COUNT; i++) {
-    uint64_t value = limit_get(&job->config.limits, i);
-    if (value > 0) limit_set(&stored.limits, i, value);
-  }
+  hb_config_change(&stored, &job->config);
   /* The fsync of this write covers what ASYNC left behind: from the first DURABLE answer on
    * everything before it is durable too (I1). */
   struct hb_write *write = hb_sequencer_begin_rows(engine);
   hb_write_put_config(write, stream->id, &stored);
   if (hb_sequencer_apply_rows(engine, err)) {
-    struct hb_stream_config resolved = hb_config_resolve(engine, &stored);
+    struct hb_stream_config resolved = hb_config_resolve(&engine->limits, &stored);
     hb_ordering_update_stream(sequencer->core, stream->id, &resolved);
     stream->stored = stored;
     hb_stream_set_config(stream, &resolved);
@@ -227,18 +117,23 @@ static enum hb_code update_stream(struct hb_engine *engine, struct hb_job *job,
 
 /* ---- delete */
 
-static void forget(struct hb_engine *engine, struct hb_stream *stream) {
+void hb_stream_leave(struct hb_engine *engine, struct hb_stream *stream) {
+  engine->disk.held -= stream->status.held_bytes;
   hb_names_remove(&engine->names, stream);
-  hb_ordering_remove_stream(engine->sequencer.core, stream->id);
-  hb_registry_remove(&engine->sequencer.registry, stream->id);
   hb_publish_drop(engine, stream);
   hb_stream_mark_deleted(stream);
+  hb_registry_remove(&engine->sequencer.registry, stream->id); /* its reference: last */
+}
+
+static void forget(struct hb_engine *engine, struct hb_stream *stream) {
+  hb_ordering_remove_stream(engine->sequencer.core, stream->id);
+  hb_stream_leave(engine, stream);
   hb_deletion_begin(engine, stream->id, HB_DELETION_FORGET);
 }
 
 static enum hb_code delete_stream(struct hb_engine *engine, struct hb_job *job,
                                   struct hb_err *err) {
-  enum hb_code code = check_name(job->config.name, err);
+  enum hb_code code = hb_stream_name_check("name", hb_slice_text(job->config.name), err);
   if (code != HB_OK) return code;
   struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
   if (!stream) return hb_err_no_stream(err, job->config.name);
@@ -256,7 +151,10 @@ static enum hb_code delete_stream(struct hb_engine *engine, struct hb_job *job,
 /* ---- jobs */
 
 static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
-  if (engine->sequencer.failed) return hb_err_failed(&job->error);
+  if (engine->sequencer.failed) {
+    bool lost = hb_disk_stops_writes(engine);
+    return lost ? hb_err_disk(engine, &job->error) : hb_err_failed(&job->error);
+  }
   switch (job->kind) {
     case HB_JOB_CREATE_STREAM:
       return create_stream(engine, job, &job->error);
@@ -273,6 +171,7 @@ void hb_job_run(struct hb_engine *engine, struct hb_job *job) {
   job->error = (struct hb_err){0};
   enum hb_code code = run(engine, job);
   HB_ASSERT(code == job->error.code);
+  hb_live_gone(HB_LIVE_jobs);
   job->done(job);
 }
 
@@ -282,6 +181,7 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
     job->done(job);
     return;
   }
+  hb_live_born(HB_LIVE_jobs);
   hb_mailbox_post(engine->sequencer.jobs, &job->node);
   hb_door_leave(engine);
 }

@@ -42,25 +42,25 @@ static void test_bad_configs(void **state) {
   struct rig *rig = *state;
   static const char *const names[] = {"", "A", "-a", ".a", "a/b", "a b", "a\xc3\xa9"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    expect(rig, job_of(HB_JOB_CREATE_STREAM, names[i]), HB_INVALID, "stream name");
+    expect(rig, job_of(HB_JOB_CREATE_STREAM, names[i]), HB_INVALID, "name ");
   }
   struct hb_job job = job_of(HB_JOB_CREATE_STREAM, "s");
   job.config.mode = HB_MODE_PER_KEY;
   expect(rig, job, HB_UNIMPLEMENTED, "PER_KEY");
   job.config.mode = 9;
-  expect(rig, job, HB_INVALID, "mode 9");
+  expect(rig, job, HB_INVALID, "mode is 9");
   job = job_of(HB_JOB_CREATE_STREAM, "s");
   job.config.first_sequence = INT64_MAX;
-  expect(rig, job, HB_INVALID, "first_sequence 9223372036854775807");
+  expect(rig, job, HB_INVALID, "first_sequence is 9223372036854775807");
   job = job_of(HB_JOB_CREATE_STREAM, "s");
   job.config.ack = 7;
-  expect(rig, job, HB_INVALID, "ack_mode 7");
+  expect(rig, job, HB_INVALID, "ack_mode is 7");
   job = job_of(HB_JOB_CREATE_STREAM, "s");
   job.config.limits.held_events_max = 999;
-  expect(rig, job, HB_INVALID, "held_events_max 999 must be from 1000 to 1000000000");
+  expect(rig, job, HB_INVALID, "limits.held_events_max is 999, must be from 1000 to 1000000000");
   job.config.limits.held_events_max = 0;
   job.config.limits.event_bytes_max = 4 << 20;
-  expect(rig, job, HB_INVALID, "event_bytes_max 4194304");
+  expect(rig, job, HB_INVALID, "limits.event_bytes_max is 4194304");
   assert_null(hb_engine_find_stream(rig->engine, "s"));
   expect(rig, job_of(HB_JOB_UPDATE_STREAM, "none"), HB_NOT_FOUND, "'none'");
   expect(rig, job_of(HB_JOB_DELETE_STREAM, "none"), HB_NOT_FOUND, "'none'");
@@ -79,13 +79,15 @@ static void test_create_again(void **state) {
   assert_memory_equal(first.incarnation, job.incarnation, HB_INCARNATION_SIZE);
   job = job_of(HB_JOB_CREATE_STREAM, "s");
   job.config.limits.gaps_max = 5;
-  expect(rig, job, HB_EXISTS, "gaps_max");
+  expect(rig, job, HB_EXISTS, "stream 's' exists with gaps_max 1000000, not 5");
   job = job_of(HB_JOB_CREATE_STREAM, "s");
   job.config.first_sequence = 2;
-  expect(rig, job, HB_EXISTS, "first_sequence");
+  expect(rig, job, HB_EXISTS, "exists with first_sequence 1, not 2");
+  job.config.first_seen = true;
+  expect(rig, job, HB_EXISTS, "exists with first_sequence 1, not from first seen");
   job = job_of(HB_JOB_CREATE_STREAM, "s");
   job.config.ack = HB_ACK_ASYNC;
-  expect(rig, job, HB_EXISTS, "ack_mode");
+  expect(rig, job, HB_EXISTS, "exists with ack_mode DURABLE, not ASYNC");
 }
 
 /* An update changes what it states and leaves the rest; it is there after a restart. */

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/live.h"
 #include "server/engine/engine_internal.h"
 
 static _Atomic uint32_t *waits_of(struct hb_sequencer *sequencer, uint64_t call) {
@@ -55,7 +56,9 @@ static bool post(struct hb_engine *engine, struct hb_append *append) {
   batch->stream = append->target->id;
   batch->receipt.received_ms = hb_clock_wall_ms();
   batch->error.code = HB_OK;
+  hb_live_born(HB_LIVE_appends); /* before: the answer may come before try_post returns */
   if (hb_mailbox_try_post(sequencer->inbox, &batch->node, batch->bytes)) return true;
+  hb_live_gone(HB_LIVE_appends);
   atomic_fetch_sub(&sequencer->accepted_bytes, batch->bytes);
   return false;
 }
@@ -91,7 +94,10 @@ void hb_append_take(struct hb_engine *engine, struct hb_node *first) {
       continue;
     }
     struct hb_append *append = (struct hb_append *)node;
-    if (sequencer->failed) {
+    if (hb_disk_stops_writes(engine)) {
+      (void)hb_err_disk(engine, &append->batch.error);
+      hb_engine_answer(engine, append);
+    } else if (sequencer->failed) {
       (void)hb_err_failed(&append->batch.error);
       hb_engine_answer(engine, append);
     } else {
@@ -103,6 +109,7 @@ void hb_append_take(struct hb_engine *engine, struct hb_node *first) {
 void hb_engine_answer(struct hb_engine *engine, struct hb_append *append) {
   atomic_fetch_sub(&engine->sequencer.accepted_bytes, append->batch.bytes);
   append->status = append->target->status; /* published: only this thread writes it */
+  hb_live_gone(HB_LIVE_appends);
   append->answered(append);
 }
 

@@ -7,7 +7,9 @@
  *   RECLAIM  background  flush and compact, which gives the space back
  *   MARK     sequencer   the mark goes
  *
- * A step that fails is left: the mark stays, and the next start takes the deletion up at FILES. */
+ * A step that fails is left: the mark stays, and the next start takes the deletion up at FILES; so
+ * does opening the store again, at FORGET. All of it goes on where the disk is so full that nothing
+ * else is written: it takes little and gives much. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -64,6 +66,12 @@ void hb_deletion_run(struct hb_engine *engine, struct hb_node *node) {
            hb_log_quote(err.message, quoted, sizeof quoted));
     deletion->failed = true;
   }
+  hb_mailbox_post(engine->sequencer.deletions, node);
+}
+
+/* The mark is still there: whoever opens the store begins again. */
+void hb_deletion_refuse(struct hb_engine *engine, struct hb_node *node) {
+  ((struct hb_deletion *)node)->failed = true;
   hb_mailbox_post(engine->sequencer.deletions, node);
 }
 

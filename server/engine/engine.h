@@ -47,6 +47,12 @@ const struct hb_engine_info *hb_engine_info(const struct hb_engine *engine);
 const struct hb_limits *hb_engine_limits(const struct hb_engine *engine);
 uint64_t hb_engine_served_ms(const struct hb_engine *engine);
 
+/* Whether events are taken; false while the disk is so full that nothing is written. Any thread. */
+bool hb_engine_is_ingesting(const struct hb_engine *engine);
+/* `changed` is called after each change of it, on the sequencer's thread; it must only hand on.
+ * NULL: no more, and it isn't running when this returns. */
+void hb_engine_on_ingest(struct hb_engine *engine, void (*changed)(void *context), void *context);
+
 /* Finish what was accepted, refuse what comes (HB_UNAVAILABLE). Blocks: every callback has been
  * made when it returns. All watches must be gone. */
 void hb_engine_stop(struct hb_engine *engine);
@@ -79,6 +85,22 @@ struct hb_stream *hb_engine_find_stream(struct hb_engine *engine, const char *na
  * the first). Returns how many. */
 size_t hb_engine_list_streams(struct hb_engine *engine, const char *prefix, const char *after,
                               struct hb_stream_config *out, size_t max, bool *out_more);
+
+/* ---- the store as a whole */
+
+/* hb_store_compact, in the background; see storage/compact.h. */
+struct hb_compaction {
+  struct hb_node node;                /* the engine's */
+  uint64_t bytes_before, bytes_after; /* out: of all files but RocksDB's log */
+  struct hb_err error;                /* out; HB_UNAVAILABLE: the server stops */
+  /* The background's thread; the caller's own, within hb_engine_compact, once the engine stops. */
+  void (*done)(struct hb_compaction *compaction);
+  void *context;
+};
+void hb_engine_compact(struct hb_engine *engine, struct hb_compaction *compaction);
+/* Compactions end soon, now and from now on: the server is about to stop. May block for as long as
+ * RocksDB takes to notice, a fraction of a second. */
+void hb_engine_end_compaction(struct hb_engine *engine);
 
 /* ---- appending */
 

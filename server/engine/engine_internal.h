@@ -10,12 +10,14 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "ordering/ordering.h"
+#include "server/engine/disk_internal.h"
 #include "server/engine/engine.h"
 #include "server/engine/indexer_internal.h"
 #include "server/engine/names_internal.h"
 #include "server/engine/peers_internal.h"
 #include "server/engine/pool_internal.h"
 #include "server/engine/sequencer_internal.h"
+#include "server/engine/verify.h"
 #include "storage/store.h"
 #include "storage/write.h"
 
@@ -31,10 +33,18 @@ struct hb_tuning {
   uint32_t index_nap_ms;           /* how often the indexer looks while streams move [100] */
   uint32_t read_step_bytes;        /* what a read does before others come [16 MiB] */
   uint32_t key_page_bytes;         /* frames in a page [3.5 MiB] */
+  uint32_t disk_look_ms;           /* free space is looked at so often, at most [100] */
+  uint32_t disk_look_bytes;        /* or after so much was written [4 MiB] */
+  uint32_t reopen_retry_ms;        /* a lost store is tried again [1000] */
+  hb_free_bytes_fn *free_bytes;    /* [statvfs] */
+  void *free_context;
 };
 
 typedef enum hb_code hb_store_write_fn(struct hb_store *store, struct hb_write *write,
                                        uint64_t commit, bool sync, struct hb_err *err);
+
+typedef enum hb_code hb_store_open_fn(const struct hb_store_options *options, struct hb_store **out,
+                                      struct hb_err *err);
 
 struct hb_engine {
   /* Immutable once open. */
@@ -44,7 +54,6 @@ struct hb_engine {
   uint32_t async_sync_ms;
   void (*on_fatal)(void *context, const struct hb_err *err);
   void *context;
-  struct hb_store *store;
   uint64_t served_base_ms;
   uint64_t opened_ms;
 
@@ -52,9 +61,19 @@ struct hb_engine {
   pthread_rwlock_t door;
   bool door_closed;
 
-  /* The seam where tests make a write fail; hb_store_write else. */
-  _Atomic(hb_store_write_fn *) store_write;
+  /* Replaced by the sequencer when a full disk made it useless, while it holds the lock for
+   * writing; every other thread holds it for reading (hb_store_enter). NULL: opening it again was
+   * tried and failed. */
+  struct hb_store *store;
+  pthread_rwlock_t store_lock;
+  _Atomic uint64_t store_epoch; /* +1 for each time it was opened again */
 
+  /* The seams where tests make a write, or opening again, fail; hb_store_write and hb_store_open
+   * else. */
+  _Atomic(hb_store_write_fn *) store_write;
+  _Atomic(hb_store_open_fn *) store_open;
+
+  struct hb_disk disk;
   struct hb_names names;
   struct hb_peers peers;
   struct hb_sequencer sequencer;
@@ -62,7 +81,8 @@ struct hb_engine {
   struct hb_pool readers;
   struct hb_pool background;
 
-  atomic_bool verifying;
+  pthread_mutex_t verification_mutex;
+  struct hb_verification *verification; /* protected by it; NULL: none is under way */
 
   pthread_mutex_t deletions_mutex;
   pthread_cond_t deletions_done;
@@ -75,8 +95,24 @@ HB_MUST_CHECK enum hb_code hb_engine_open_tuned(const struct hb_engine_options *
 /* Tests: until no deletion is under way. */
 void hb_engine_wait_deletions(struct hb_engine *engine);
 
-/* recover.c: rebuild core, registry and names from the store. */
-HB_MUST_CHECK enum hb_code hb_engine_recover(struct hb_engine *engine, struct hb_err *err);
+/* A new core of the limits, to be filled from the store. */
+struct hb_ordering *hb_engine_create_core(struct hb_engine *engine);
+/* recover.c: rebuild core, registry and names from the store. `again`: streams that are known
+ * stay the same objects, and what was shown of them must be there (I5). */
+HB_MUST_CHECK enum hb_code hb_engine_recover(struct hb_engine *engine, bool again,
+                                             struct hb_err *err);
+
+/* ---- reopen.c */
+
+/* The store stays open, and is the same one, until hb_store_leave. False: there is none now. Not
+ * twice on one thread. */
+bool hb_store_enter(struct hb_engine *engine);
+void hb_store_leave(struct hb_engine *engine);
+/* verify.c: the store will be closed. */
+void hb_verification_drop(struct hb_engine *engine);
+HB_MUST_CHECK enum hb_code hb_store_open_for(struct hb_engine *engine, struct hb_err *err);
+/* Sequencer: open the lost store again, where there is room and nobody waits for the old one. */
+void hb_reopen_try(struct hb_engine *engine);
 
 /* False: the engine stops or has stopped; nothing may be posted. */
 bool hb_door_enter(struct hb_engine *engine);
@@ -88,6 +124,7 @@ void hb_thread_start(pthread_t *out, const char *name, void *(*run)(void *), voi
 /* Refusals that several files give. */
 enum hb_code hb_err_stops(struct hb_err *err);
 enum hb_code hb_err_failed(struct hb_err *err);
+enum hb_code hb_err_no_store(struct hb_err *err);
 enum hb_code hb_err_no_stream(struct hb_err *err, const char *name);
 
 #endif

@@ -8,7 +8,10 @@
  * streams together no more is gathered than one full bundle: then the largest is cut early.
  *
  * Nothing is lost by a crash or a failure: what is above indexed_to is gathered again, and gives
- * the same entries. Ingest never waits for this thread; it runs at low priority. */
+ * the same entries. Where the store was opened again, what was handed over before may not have been
+ * written, so what is gathered is dropped and each stream followed from its stored indexed_to.
+ * Ingest never waits for this thread; it runs at low priority, and not at all while the disk is
+ * short of space: an index can be made later. */
 #include "server/engine/indexer_internal.h"
 
 #include <errno.h>
@@ -50,6 +53,7 @@ static struct hb_index_part *take_part(struct hb_indexer *indexer, struct hb_str
 static struct hb_index_part *part_of(struct hb_indexer *indexer, struct hb_stream *stream) {
   if (!stream->part) {
     stream->part = hb_index_part_create(stream->index_scan, hb_clock_mono_ms());
+    stream->part->epoch = stream->index_epoch;
     stream->part_next = indexer->parts;
     indexer->parts = hb_stream_ref(stream);
   }
@@ -59,10 +63,11 @@ static struct hb_index_part *part_of(struct hb_indexer *indexer, struct hb_strea
 /* ---- cutting a bundle */
 
 static void tell(struct hb_engine *engine, struct hb_stream *stream, int64_t indexed_to,
-                 struct hb_index_part *owned_rows) {
+                 uint64_t epoch, struct hb_index_part *owned_rows) {
   struct hb_index_note *note = hb_calloc(1, sizeof *note);
   note->stream = stream->id;
   note->indexed_to = indexed_to;
+  note->epoch = epoch;
   note->rows = owned_rows;
   hb_mailbox_post(engine->sequencer.notes, &note->node);
 }
@@ -92,9 +97,10 @@ static void set_back(struct hb_engine *engine, struct hb_stream *stream, const s
 static void cut(struct hb_engine *engine, struct hb_stream *stream) {
   struct hb_index_part *part = stream->part;
   int64_t to = part->to;
+  uint64_t epoch = part->epoch;
   if (part->count < engine->tuning.index_file_entries) {
     struct hb_stream *kept = hb_stream_ref(stream);
-    tell(engine, kept, to, take_part(&engine->indexer, stream));
+    tell(engine, kept, to, epoch, take_part(&engine->indexer, stream));
     hb_stream_unref(kept);
     return;
   }
@@ -102,7 +108,7 @@ static void cut(struct hb_engine *engine, struct hb_stream *stream) {
   struct hb_stream *kept = hb_stream_ref(stream);
   if (hb_index_ingest(engine->store, stream->id, part->entries, part->count, &err) == HB_OK) {
     hb_index_part_destroy(take_part(&engine->indexer, stream));
-    tell(engine, kept, to, NULL);
+    tell(engine, kept, to, epoch, NULL);
   } else {
     set_back(engine, stream, &err);
   }
@@ -173,8 +179,12 @@ static enum hb_code gather(struct hb_engine *engine, struct hb_stream *stream,
   return code;
 }
 
-static void follow(struct hb_stream *stream, const struct hb_stream_status *status) {
-  if (stream->index_followed) return;
+static void follow(struct hb_engine *engine, struct hb_stream *stream,
+                   const struct hb_stream_status *status) {
+  uint64_t epoch = atomic_load(&engine->store_epoch);
+  if (stream->index_followed && stream->index_epoch == epoch) return;
+  if (stream->part) hb_index_part_destroy(take_part(&engine->indexer, stream));
+  stream->index_epoch = epoch;
   int64_t earliest = status->record.earliest;
   stream->index_scan = status->indexed_to > earliest ? status->indexed_to : earliest;
   stream->index_followed = true;
@@ -185,8 +195,9 @@ static bool scan(struct hb_engine *engine, struct hb_stream *stream) {
   struct hb_stream_status status;
   struct hb_err err = {0};
   hb_stream_get_status(stream, &status);
-  if (!status.record.frozen || hb_stream_is_deleted(stream) || stream->index_damaged) return false;
-  follow(stream, &status);
+  if (!status.record.frozen || hb_stream_is_deleted(stream)) return false;
+  follow(engine, stream, &status);
+  if (stream->index_damaged) return false;
   struct hb_cursor cursor;
   hb_cursor_init(&cursor, engine->store, stream, stream->index_scan);
   enum hb_code code = HB_OK;
@@ -257,13 +268,14 @@ static bool look_locked(struct hb_engine *engine) {
   bool backlog = false;
   struct hb_stream *last = NULL;
   for (struct hb_stream *at = indexer->queue; at; at = at->index_next) last = at;
-  while (last && !indexer->stopping && !indexer->forgets) {
+  while (last && !indexer->stopping && !indexer->forgets && !indexer->paused) {
     struct hb_stream *stream = pop_queue_locked(indexer);
     if (!stream || stream == last) last = NULL;
     if (!stream) break;
     pthread_mutex_unlock(&indexer->mutex);
-    if (hb_clock_mono_ms() >= indexer->retry_ms) {
+    if (hb_clock_mono_ms() >= indexer->retry_ms && hb_store_enter(engine)) {
       backlog = scan(engine, stream) || backlog;
+      hb_store_leave(engine);
     } else {
       hb_indexer_kick(engine, stream);
     }
@@ -280,12 +292,20 @@ static void *run(void *context) {
   pthread_mutex_lock(&indexer->mutex);
   while (!indexer->stopping) {
     forget_locked(engine);
+    if (indexer->paused) {
+      pthread_cond_wait(&indexer->kicked, &indexer->mutex);
+      continue;
+    }
     bool backlog = look_locked(engine);
     pthread_mutex_unlock(&indexer->mutex);
-    uint64_t due = cut_due(engine);
+    uint64_t due = UINT64_MAX;
+    if (hb_store_enter(engine)) {
+      due = cut_due(engine);
+      hb_store_leave(engine);
+    }
     uint64_t nap = hb_clock_mono_ms() + engine->tuning.index_nap_ms;
     pthread_mutex_lock(&indexer->mutex);
-    if (indexer->stopping || indexer->forgets || backlog) continue;
+    if (indexer->stopping || indexer->forgets || indexer->paused || backlog) continue;
     indexer->sleeping = !indexer->queue && !indexer->parts;
     wait_locked(indexer, indexer->sleeping ? due : nap);
     indexer->sleeping = false;
@@ -304,6 +324,14 @@ void hb_indexer_kick(struct hb_engine *engine, struct hb_stream *stream) {
     indexer->queue_end = &stream->index_next;
     if (indexer->sleeping) pthread_cond_signal(&indexer->kicked);
   }
+  pthread_mutex_unlock(&indexer->mutex);
+}
+
+void hb_indexer_pause(struct hb_engine *engine, bool paused) {
+  struct hb_indexer *indexer = &engine->indexer;
+  pthread_mutex_lock(&indexer->mutex);
+  indexer->paused = paused;
+  pthread_cond_signal(&indexer->kicked);
   pthread_mutex_unlock(&indexer->mutex);
 }
 

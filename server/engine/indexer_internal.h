@@ -27,6 +27,7 @@ struct hb_index_part {
   size_t chunk_used; /* of the last one */
   size_t key_bytes;
   int64_t to;        /* every event below is in it, or was written before */
+  uint64_t epoch;    /* engine->store_epoch: of the store that has what is below its entries */
   uint64_t began_ms; /* monotonic */
   uint64_t grown_ms;
 };
@@ -44,6 +45,7 @@ struct hb_index_note {
   struct hb_index_note *next; /* the sequencer's */
   uint64_t stream;
   int64_t indexed_to;
+  uint64_t epoch;             /* of the part it comes from; another one now: it is worth nothing */
   struct hb_index_part *rows; /* owned; NULL: ingested already */
 };
 void hb_index_note_destroy(struct hb_index_note *note);
@@ -58,6 +60,7 @@ struct hb_indexer {
   struct hb_stream **queue_end;
   struct hb_node *forgets; /* hb_deletion */
   bool sleeping;           /* nothing to do: a kick must wake it */
+  bool paused;             /* the disk is short of space */
   bool stopping;
   /* The indexer's thread only. */
   struct hb_stream *parts; /* streams that have a part */
@@ -72,6 +75,8 @@ void hb_indexer_start(struct hb_engine *engine);
 void hb_indexer_stop(struct hb_engine *engine);
 /* The published frontier moved. Any thread. */
 void hb_indexer_kick(struct hb_engine *engine, struct hb_stream *stream);
+/* Any thread. While paused nothing is gathered or written; what is gathered is kept. */
+void hb_indexer_pause(struct hb_engine *engine, bool paused);
 /* Hold nothing of the stream any more, then send the deletion back to the sequencer. */
 void hb_indexer_forget(struct hb_engine *engine, struct hb_deletion *deletion);
 

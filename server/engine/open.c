@@ -28,7 +28,19 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.index_nap_ms = or_default(tuning.index_nap_ms, 100);
   tuning.read_step_bytes = or_default(tuning.read_step_bytes, 16 << 20);
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */
+  tuning.disk_look_ms = or_default(tuning.disk_look_ms, 100);
+  tuning.reopen_retry_ms = or_default(tuning.reopen_retry_ms, 1000);
+  tuning.disk_look_bytes = or_default(tuning.disk_look_bytes, 4 << 20);
   return tuning;
+}
+
+/* A writer waits for readers that are in, not for those that come: it is the sequencer. */
+static void init_store_lock(pthread_rwlock_t *lock) {
+  pthread_rwlockattr_t attributes;
+  pthread_rwlockattr_init(&attributes);
+  pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+  pthread_rwlock_init(lock, &attributes);
+  pthread_rwlockattr_destroy(&attributes);
 }
 
 static struct hb_engine *create(const struct hb_engine_options *options,
@@ -41,17 +53,20 @@ static struct hb_engine *create(const struct hb_engine_options *options,
   engine->context = options->context;
   engine->opened_ms = hb_clock_mono_ms();
   atomic_init(&engine->store_write, hb_store_write);
+  atomic_init(&engine->store_open, hb_store_open);
   pthread_rwlock_init(&engine->door, NULL);
+  init_store_lock(&engine->store_lock);
+  pthread_mutex_init(&engine->verification_mutex, NULL);
   pthread_mutex_init(&engine->deletions_mutex, NULL);
   pthread_cond_init(&engine->deletions_done, NULL);
   hb_names_init(&engine->names);
   hb_indexer_create(engine);
+  hb_disk_open(engine, options->data_dir);
   return engine;
 }
 
-static enum hb_code open_store(struct hb_engine *engine, const char *path, struct hb_err *err) {
-  struct hb_store_options options = {.path = path};
-  enum hb_code code = hb_store_open(&options, &engine->store, err);
+static enum hb_code open_store(struct hb_engine *engine, struct hb_err *err) {
+  enum hb_code code = hb_store_open_for(engine, err);
   if (code != HB_OK) return code;
   const struct hb_store_info *info = hb_store_info(engine->store);
   memcpy(engine->info.store_id, info->store_id, sizeof engine->info.store_id);
@@ -63,12 +78,16 @@ static enum hb_code open_store(struct hb_engine *engine, const char *path, struc
   return hb_peers_open(&engine->peers, engine->store, engine->limits.peers_max, err);
 }
 
-static enum hb_code build(struct hb_engine *engine, struct hb_err *err) {
+struct hb_ordering *hb_engine_create_core(struct hb_engine *engine) {
   struct hb_ordering_options options = engine->tuning.core;
   options.limits = engine->limits;
   options.last_commit = hb_store_info(engine->store)->last_commit;
-  engine->sequencer.core = hb_ordering_create(&options);
-  enum hb_code code = hb_engine_recover(engine, err);
+  return hb_ordering_create(&options);
+}
+
+static enum hb_code build(struct hb_engine *engine, struct hb_err *err) {
+  engine->sequencer.core = hb_engine_create_core(engine);
+  enum hb_code code = hb_engine_recover(engine, false, err);
   if (code != HB_OK) return code;
   /* Also where the process ended between making the store and making its stream. */
   bool is_new = engine->info.created || engine->sequencer.next_stream <= 1;
@@ -82,7 +101,7 @@ enum hb_code hb_engine_open_tuned(const struct hb_engine_options *options,
                                   const struct hb_tuning *tuning, struct hb_engine **out,
                                   struct hb_err *err) {
   struct hb_engine *engine = create(options, tuning);
-  enum hb_code code = open_store(engine, options->data_dir, err);
+  enum hb_code code = open_store(engine, err);
   if (code == HB_OK) {
     hb_pool_start(&engine->background, engine, 1, "hb-background");
     code = build(engine, err);
@@ -94,6 +113,7 @@ enum hb_code hb_engine_open_tuned(const struct hb_engine_options *options,
   }
   hb_pool_start(&engine->readers, engine, or_default(options->readers, 2), "hb-reader");
   hb_indexer_start(engine);
+  hb_disk_look(engine);
   hb_sequencer_start(engine);
   engine->info.recovery_ms = (uint32_t)(hb_clock_mono_ms() - engine->opened_ms);
   *out = engine;
@@ -111,6 +131,7 @@ void hb_engine_stop(struct hb_engine *engine) {
   engine->door_closed = true;
   pthread_rwlock_unlock(&engine->door);
   if (stopped) return;
+  hb_engine_end_compaction(engine);
   hb_sequencer_stop(engine);
   hb_indexer_stop(engine);
   hb_pool_stop(&engine->background);
@@ -127,6 +148,9 @@ void hb_engine_close(struct hb_engine *engine) {
   hb_store_close(engine->store);
   pthread_cond_destroy(&engine->deletions_done);
   pthread_mutex_destroy(&engine->deletions_mutex);
+  pthread_mutex_destroy(&engine->verification_mutex);
+  hb_disk_close(engine);
+  pthread_rwlock_destroy(&engine->store_lock);
   pthread_rwlock_destroy(&engine->door);
   free(engine);
 }

@@ -62,6 +62,24 @@ enum hb_code hb_peers_open(struct hb_peers *peers, struct hb_store *store, size_
   return code;
 }
 
+static bool count_up(void *context, uint32_t peer, struct hb_slice text) {
+  (void)text;
+  size_t *highest = context;
+  if (peer > *highest) *highest = peer;
+  return true;
+}
+
+/* They are written in the order of their numbers, so those that are there come first. */
+enum hb_code hb_peers_reload(struct hb_peers *peers, struct hb_store *store, struct hb_err *err) {
+  size_t highest = 0;
+  enum hb_code code = hb_peer_each(store, count_up, &highest, err);
+  if (code != HB_OK) return code;
+  pthread_mutex_lock(&peers->mutex);
+  peers->written = highest < peers->count ? highest : peers->count;
+  pthread_mutex_unlock(&peers->mutex);
+  return HB_OK;
+}
+
 void hb_peers_close(struct hb_peers *peers) {
   if (!peers->slots) return;
   for (size_t i = 0; i < peers->count; i++) free((void *)(uintptr_t)peers->texts[i].data);

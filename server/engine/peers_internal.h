@@ -26,6 +26,9 @@ struct hb_peers {
 /* Load what the store has. */
 HB_MUST_CHECK enum hb_code hb_peers_open(struct hb_peers *peers, struct hb_store *store, size_t max,
                                          struct hb_err *err);
+/* The store was opened again: what it does not have is put into a write once more. */
+HB_MUST_CHECK enum hb_code hb_peers_reload(struct hb_peers *peers, struct hb_store *store,
+                                           struct hb_err *err);
 void hb_peers_close(struct hb_peers *peers);
 /* Any thread. 0 where the table is full. */
 uint32_t hb_peers_intern(struct hb_peers *peers, struct hb_slice text);

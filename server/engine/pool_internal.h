@@ -1,7 +1,8 @@
 /* Threads that do what may wait for the disk, so that the sequencer never does.
  *
- * Two pools: `readers` (reads, needs, fetches) and `background` (one thread, deletions: a step may
- * take as long as a compaction). Work is an intrusive node; its kind says who runs it. */
+ * Two pools: `readers` (reads, needs, fetches) and `background` (one thread, deletions and
+ * compactions: a step may take as long as the store is large). Work is an intrusive node; its kind
+ * says who runs it. */
 #ifndef HB_SERVER_ENGINE_POOL_INTERNAL_H
 #define HB_SERVER_ENGINE_POOL_INTERNAL_H
 
@@ -22,6 +23,7 @@ enum hb_work {
   HB_WORK_READ,
   HB_WORK_VERIFY,
   HB_WORK_DELETION,
+  HB_WORK_COMPACTION,
   HB_WORK_KINDS
 };
 
@@ -53,6 +55,14 @@ void hb_need_run(struct hb_engine *engine, struct hb_node *node);
 void hb_read_run(struct hb_engine *engine, struct hb_node *node);
 void hb_verification_run(struct hb_engine *engine, struct hb_node *node);
 void hb_deletion_run(struct hb_engine *engine, struct hb_node *node);
+void hb_compaction_run(struct hb_engine *engine, struct hb_node *node);
+/* Instead, while there is no store. */
+void hb_fetch_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_need_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_read_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_verification_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_deletion_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_compaction_refuse(struct hb_engine *engine, struct hb_node *node);
 
 /* What hb_need_run does before it answers: a verdict for each item. */
 HB_MUST_CHECK enum hb_code hb_need_compare(struct hb_engine *engine, struct hb_need *need,

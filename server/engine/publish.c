@@ -78,6 +78,7 @@ static void show(struct hb_engine *engine, struct hb_stream *stream, struct hb_n
     stream->indexed_known = true;
   }
   status.indexed_to = stream->indexed_to;
+  engine->disk.held += status.held_bytes - stream->status.held_bytes;
   bool moved = status.record.frozen && (!stream->status.record.frozen ||
                                         status.record.frontier > stream->status.record.frontier);
   size_t blocks = 0;
@@ -101,6 +102,18 @@ void hb_publish_all(struct hb_engine *engine) {
 void hb_publish_drop(struct hb_engine *engine, struct hb_stream *stream) {
   size_t bytes;
   while ((bytes = hb_stream_evict(stream)) > 0) engine->sequencer.share.bytes -= bytes;
+}
+
+void hb_publish_reset(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  for (size_t i = 0; i < sequencer->registry.count; i++) {
+    struct hb_stream *stream = sequencer->registry.streams[i];
+    hb_publish_drop(engine, stream);
+    hb_tail_done(&stream->unpublished);
+    stream->touched = 0;
+  }
+  sequencer->unpublished_bytes = 0;
+  hb_publish_done(engine);
 }
 
 void hb_publish_done(struct hb_engine *engine) {

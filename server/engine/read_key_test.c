@@ -160,7 +160,7 @@ static void test_moves_between_pages(void **state) {
   hb_stream_unref(stream);
 }
 
-/* A token of another key, stream or shape is refused. */
+/* A token of another key, stream, request or shape is refused. */
 static void test_bad_tokens(void **state) {
   struct rig *rig = *state;
   rig_open(rig);
@@ -175,6 +175,17 @@ static void test_bad_tokens(void **state) {
   read.token = hb_buf_view(&pages.token);
   assert_int_equal(rig_read(rig, &read), HB_INVALID);
   read.key = hb_slice_text("k1");
+  read.released_only = true;
+  assert_int_equal(rig_read(rig, &read), HB_INVALID);
+  read.released_only = false;
+  read.has_from = true; /* from 0 is not the same as from nowhere */
+  assert_int_equal(rig_read(rig, &read), HB_INVALID);
+  read.has_from = false;
+  struct hb_stream *other = rig_stream(rig, "other");
+  read.stream = other;
+  assert_int_equal(rig_read(rig, &read), HB_INVALID);
+  hb_stream_unref(other);
+  read.stream = stream;
   for (size_t size = 1; size < pages.token.size; size++) {
     read.token.size = size;
     assert_int_equal(rig_read(rig, &read), HB_INVALID);

@@ -55,7 +55,9 @@ void hb_key_state_shift(struct hb_key_state *state, size_t count) {
 }
 
 static uint64_t purpose_of(const struct hb_read *read) {
-  uint64_t seed = read->stream->id * 2 + (read->released_only ? 1 : 0);
+  uint8_t given[2 + 8] = {read->released_only, read->has_from};
+  if (read->has_from) hb_put_u64_le(given + 2, (uint64_t)read->from_position);
+  uint64_t seed = hb_token_hash(read->stream->id, hb_slice_of(given, sizeof given));
   return hb_token_hash(seed, read->key);
 }
 

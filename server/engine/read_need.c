@@ -136,6 +136,12 @@ void hb_need_run(struct hb_engine *engine, struct hb_node *node) {
   hb_mailbox_post(engine->sequencer.needs, node);
 }
 
+void hb_need_refuse(struct hb_engine *engine, struct hb_node *node) {
+  struct hb_need *need = (struct hb_need *)node;
+  (void)hb_err_no_store(&need->error);
+  hb_mailbox_post(engine->sequencer.needs, node);
+}
+
 /* ---- FETCH */
 
 void hb_fetch_run(struct hb_engine *engine, struct hb_node *node) {
@@ -146,5 +152,10 @@ void hb_fetch_run(struct hb_engine *engine, struct hb_node *node) {
            fetch->id.stream, fetch->id.commit,
            hb_log_quote(fetch->error.message, quoted, sizeof quoted));
   }
+  hb_mailbox_post(engine->sequencer.fetched, node);
+}
+
+/* The bundle is asked for again. */
+void hb_fetch_refuse(struct hb_engine *engine, struct hb_node *node) {
   hb_mailbox_post(engine->sequencer.fetched, node);
 }

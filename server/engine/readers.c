@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/live.h"
 #include "server/engine/engine_internal.h"
 #include "server/engine/read_internal.h"
 #include "server/engine/reads.h"
@@ -61,6 +62,15 @@ void hb_read_run(struct hb_engine *engine, struct hb_node *node) {
   if (code != HB_OK) drop_results(read);
   hb_read_keys_done(read->state);
   read->state = NULL;
+  hb_live_gone(HB_LIVE_reads);
+  read->done(read);
+}
+
+void hb_read_refuse(struct hb_engine *engine, struct hb_node *node) {
+  (void)engine;
+  struct hb_read *read = (struct hb_read *)node;
+  (void)hb_err_no_store(&read->error);
+  drop_results(read);
   read->done(read);
 }
 
@@ -72,6 +82,7 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
     read->done(read);
     return;
   }
+  hb_live_born(HB_LIVE_reads);
   hb_pool_post(&engine->readers, HB_WORK_READ, &read->node);
   hb_door_leave(engine);
 }

@@ -4,11 +4,16 @@
  * Three checks decide whether the folder is served at all: the log's last block ends exactly at the
  * frontier (I4), what the bundles cover from there ends exactly at complete_to
  * (hb_ordering_recover_end), and no fewer events are there than were stored. Else the server would
- * hide, or invent, events: HB_CORRUPT. */
+ * hide, or invent, events: HB_CORRUPT.
+ *
+ * Where a running server opened its store again, streams that it knows keep their objects, and a
+ * fourth check is that nothing goes back behind what was shown (I5). What became of the admin job
+ * whose write failed is seen here: its stream is there or is not. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "server/engine/config.h"
 #include "server/engine/engine_internal.h"
 #include "storage/read.h"
 
@@ -114,30 +119,61 @@ static enum hb_code check_count(struct hb_engine *engine, const struct hb_stored
                     record->counters.stored, released, status.held_events);
 }
 
+/* I5: known is NULL where the stream was not shown yet. */
+static enum hb_code check_shown(const struct hb_stream *known,
+                                const struct hb_stored_stream *stored, struct hb_err *err) {
+  if (!known || !known->status.record.frozen) return HB_OK;
+  const struct hb_frontier *shown = &known->status.record;
+  const struct hb_frontier *record = &stored->record;
+  if (record->frozen && record->frontier >= shown->frontier &&
+      record->complete_to >= shown->complete_to) {
+    return HB_OK;
+  }
+  return hb_err_set(err, HB_CORRUPT, NULL,
+                    "its frontier record says frontier %" PRId64 " and complete_to %" PRId64
+                    ", but %" PRId64 " and %" PRId64
+                    " were durable before the store was opened again; restore the folder from a "
+                    "backup",
+                    record->frontier, record->complete_to, shown->frontier, shown->complete_to);
+}
+
 /* ---- one stream */
+
+static struct hb_stream *add(struct hb_engine *engine, const struct hb_stored_stream *stored,
+                             const struct hb_stream_config *resolved) {
+  struct hb_stream *stream =
+      hb_stream_create(stored->stream, engine->info.incarnation, &stored->config, resolved);
+  hb_registry_add(&engine->sequencer.registry, stream);
+  hb_names_add(&engine->names, stream);
+  hb_stream_unref(stream);
+  return stream;
+}
 
 static void publish(struct hb_engine *engine, const struct hb_stored_stream *stored,
                     const struct hb_stream_config *resolved) {
-  struct hb_stream *stream =
-      hb_stream_create(stored->stream, engine->info.incarnation, &stored->config, resolved);
+  struct hb_stream *stream = hb_registry_find(&engine->sequencer.registry, stored->stream);
+  if (stream) {
+    stream->stored = stored->config;
+    hb_stream_set_config(stream, resolved);
+  } else {
+    stream = add(engine, stored, resolved);
+  }
   stream->indexed_known = stored->has_indexed_to;
   stream->indexed_to = stored->indexed_to;
-  hb_registry_add(&engine->sequencer.registry, stream);
-  hb_names_add(&engine->names, stream);
   hb_publish_touch(engine, stored->stream, UINT64_MAX);
   hb_publish_all(engine);
   stream->touched = 0;
-  engine->info.streams++;
-  engine->info.held_events += stream->status.held_events;
-  hb_stream_unref(stream);
 }
 
 static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_stream *stored,
                             struct hb_err *err) {
   struct hb_ordering *core = engine->sequencer.core;
-  struct hb_stream_config resolved = hb_config_resolve(engine, &stored->config);
+  struct hb_stream_config resolved = hb_config_resolve(&engine->limits, &stored->config);
   enum hb_code code = hb_ordering_add_stream(core, stored->stream, &resolved, &stored->record, err);
   if (code == HB_OK) code = check_log(engine, stored, err);
+  if (code == HB_OK) {
+    code = check_shown(hb_registry_find(&engine->sequencer.registry, stored->stream), stored, err);
+  }
   if (code == HB_OK) code = load(engine, stored->stream, err);
   if (code == HB_OK) {
     code = hb_ordering_recover_end(core, stored->stream, hb_sequencer_now(engine), err);
@@ -151,16 +187,48 @@ static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_str
   return code;
 }
 
-enum hb_code hb_engine_recover(struct hb_engine *engine, struct hb_err *err) {
+static int by_id(const void *id, const void *stored) {
+  uint64_t wanted = *(const uint64_t *)id;
+  uint64_t here = ((const struct hb_stored_stream *)stored)->stream;
+  return (wanted > here) - (wanted < here);
+}
+
+static bool is_stored(const struct stored *stored, uint64_t stream) {
+  if (stored->count == 0) return false;
+  const struct hb_stored_stream *found =
+      bsearch(&stream, stored->streams, stored->count, sizeof *stored->streams, by_id);
+  return found && !found->deleting;
+}
+
+/* Streams whose deletion was written, though it seemed to fail. */
+static void leave_gone(struct hb_engine *engine, const struct stored *stored) {
+  const struct hb_registry *registry = &engine->sequencer.registry;
+  for (size_t i = registry->count; i > 0; i--) {
+    struct hb_stream *stream = registry->streams[i - 1];
+    if (!is_stored(stored, stream->id)) hb_stream_leave(engine, stream);
+  }
+}
+
+static void count(struct hb_engine *engine) {
+  const struct hb_registry *registry = &engine->sequencer.registry;
+  engine->info.streams = registry->count;
+  for (size_t i = 0; i < registry->count; i++) {
+    engine->info.held_events += registry->streams[i]->status.held_events;
+  }
+}
+
+enum hb_code hb_engine_recover(struct hb_engine *engine, bool again, struct hb_err *err) {
   struct stored stored = {0};
   enum hb_code code = hb_stream_each(engine->store, collect, &stored, err);
+  if (code == HB_OK) leave_gone(engine, &stored);
   for (size_t i = 0; code == HB_OK && i < stored.count; i++) {
     if (!stored.streams[i].deleting) code = recover(engine, &stored.streams[i], err);
   }
-  /* Deletions that the last run did not finish. */
+  if (!again) count(engine); /* what it tells is of the start, and others read it */
+  /* Deletions that were not finished. At the start the indexer has nothing to forget. */
+  enum hb_deletion_step step = again ? HB_DELETION_FORGET : HB_DELETION_FILES;
   for (size_t i = 0; code == HB_OK && i < stored.count; i++) {
-    if (!stored.streams[i].deleting) continue;
-    hb_deletion_begin(engine, stored.streams[i].stream, HB_DELETION_FILES);
+    if (stored.streams[i].deleting) hb_deletion_begin(engine, stored.streams[i].stream, step);
   }
   free(stored.streams);
   return code;

@@ -10,9 +10,10 @@
  * turn; nothing ever waits for company. A release in slices goes on in the same way, with new
  * batches taken between two slices.
  *
- * Failure of any write: hb_sequencer_fail. The core is given up, everyone who waits is told that
- * the outcome is unknown, and the process is asked to end (I6); only a new process, which rebuilds
- * the core from the store, acknowledges again. */
+ * Failure of any write: the core is given up, and everyone who waits is told that the outcome is
+ * unknown (I6). Where the disk was full the store is opened again when there is room, and the core
+ * rebuilt from it (reopen.c); after any other failure the process is asked to end, and a new one
+ * does that. How full the disk may be for what is in disk.c. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -95,6 +96,10 @@ static void take_index_notes(struct hb_engine *engine) {
     while (node) {
       struct hb_index_note *note = (struct hb_index_note *)node;
       node = node->next;
+      if (note->epoch != atomic_load(&engine->store_epoch)) {
+        hb_index_note_destroy(note);
+        continue;
+      }
       if (!sequencer->index_notes) {
         sequencer->index_due_ns = hb_clock_mono_ns() + engine->tuning.tick_ms * UINT64_C(200000);
       }
@@ -175,10 +180,18 @@ bool hb_sequencer_answer(struct hb_engine *engine) {
   return any;
 }
 
+static bool refuse(struct hb_engine *engine) {
+  struct hb_err err;
+  (void)hb_err_disk(engine, &err);
+  hb_ordering_refuse(engine->sequencer.core, &err);
+  return hb_sequencer_answer(engine);
+}
+
 /* Whether something was answered. */
 static bool decide(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   if (sequencer->failed) return hb_sequencer_answer(engine); /* needs that came back */
+  if (hb_disk_stops_writes(engine)) return refuse(engine);
   uint64_t now_ns = hb_clock_mono_ns();
   bool tick = now_ns >= sequencer->tick_due_ns;
   if (tick) sequencer->tick_due_ns = now_ns + engine->tuning.tick_ms * UINT64_C(1000000);
@@ -196,6 +209,7 @@ static void do_what_is_due(struct hb_engine *engine) {
   if (sequencer->failed) return;
   uint64_t now_ns = hb_clock_mono_ns();
   if (sequencer->unsynced && now_ns >= sequencer->sync_due_ns && !hb_sequencer_sync(engine)) return;
+  if (hb_disk_stops_writes(engine)) return;
   if (sequencer->index_notes && now_ns >= sequencer->index_due_ns) {
     (void)hb_sequencer_begin_rows(engine); /* puts the index rows itself */
     if (!hb_sequencer_apply_rows(engine, NULL)) return;
@@ -205,11 +219,13 @@ static void do_what_is_due(struct hb_engine *engine) {
 
 static uint64_t next_due_ns(const struct hb_engine *engine) {
   const struct hb_sequencer *sequencer = &engine->sequencer;
-  if (sequencer->failed) return UINT64_MAX;
-  if (hb_ordering_has_work(sequencer->core)) return 0;
-  uint64_t due = sequencer->tick_due_ns;
-  if (sequencer->save_due_ns < due) due = sequencer->save_due_ns;
+  uint64_t due = hb_disk_due_ns(engine);
+  if (sequencer->failed) return due;
   if (sequencer->unsynced && sequencer->sync_due_ns < due) due = sequencer->sync_due_ns;
+  if (hb_disk_stops_writes(engine)) return due;
+  if (hb_ordering_has_work(sequencer->core)) return 0;
+  if (sequencer->tick_due_ns < due) due = sequencer->tick_due_ns;
+  if (sequencer->save_due_ns < due) due = sequencer->save_due_ns;
   if (sequencer->index_notes && sequencer->index_due_ns < due) due = sequencer->index_due_ns;
   return due;
 }
@@ -220,6 +236,7 @@ static void take_batches(struct hb_engine *engine, uint64_t until_ns) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   size_t most = engine->tuning.core.commit_bytes ? engine->tuning.core.commit_bytes : COMMIT_BYTES;
   struct hb_node *first = hb_mailbox_take(sequencer->inbox, most, until_ns);
+  hb_disk_look(engine); /* before: what came is let in or refused by what is free now */
   if (first) hb_append_take(engine, first);
 }
 
@@ -239,6 +256,8 @@ static void turn(struct hb_engine *engine) {
   take_index_notes(engine);
   take_jobs(engine);
   take_deletions(engine);
+  hb_reopen_try(engine);
+  if (hb_disk_stops_writes(engine)) (void)decide(engine); /* so that no NEED goes out for them */
   hand_out(engine);
   bool answered = decide(engine);
   hand_out(engine);
@@ -255,18 +274,23 @@ static void *run(void *context) {
   hb_append_call_rooms(engine, true);
   take_index_notes(engine);
   if (!sequencer->failed && sequencer->unsynced) (void)hb_sequencer_sync(engine);
-  if (!sequencer->failed) {
+  if (!sequencer->failed && !hb_disk_stops_writes(engine)) {
     (void)hb_sequencer_begin_rows(engine);
     (void)hb_sequencer_apply_rows(engine, NULL);
   }
   return NULL;
 }
 
-void hb_sequencer_start(struct hb_engine *engine) {
+static void set_times(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   uint64_t now_ns = hb_clock_mono_ns();
   sequencer->tick_due_ns = now_ns;
   sequencer->save_due_ns = now_ns + engine->tuning.save_ms * UINT64_C(1000000);
+}
+
+void hb_sequencer_start(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  set_times(engine);
   hb_thread_start(&sequencer->thread, "hb-sequencer", run, engine);
   sequencer->started = true;
 }
@@ -280,21 +304,16 @@ void hb_sequencer_stop(struct hb_engine *engine) {
   sequencer->started = false;
 }
 
-/* ---- the end */
+/* ---- after a failure */
 
-void hb_sequencer_fail(struct hb_engine *engine, const struct hb_err *err) {
+void hb_sequencer_resume(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
-  if (sequencer->failed) return;
-  sequencer->failed = true;
-  hb_ordering_fail(sequencer->core);
-  (void)hb_sequencer_answer(engine);
-  for (size_t i = 0; i < sequencer->registry.count; i++) {
-    hb_stream_mark_lost(sequencer->registry.streams[i]);
-  }
-  if (engine->on_fatal) engine->on_fatal(engine->context, err);
+  sequencer->failed = false;
+  sequencer->unsynced = false; /* opening made all of it durable */
+  set_times(engine);
 }
 
-static void drop_notes(struct hb_engine *engine) {
+void hb_sequencer_drop_notes(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   take_index_notes(engine);
   while (sequencer->index_notes) {
@@ -302,6 +321,11 @@ static void drop_notes(struct hb_engine *engine) {
     sequencer->index_notes = note->next;
     hb_index_note_destroy(note);
   }
+  sequencer->index_notes_end = &sequencer->index_notes;
+}
+
+static void drop_deletions(struct hb_engine *engine) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
   struct hb_node *node;
   while ((node = hb_mailbox_take(sequencer->deletions, SIZE_MAX, 0)) != NULL) {
     while (node) {
@@ -315,7 +339,8 @@ static void drop_notes(struct hb_engine *engine) {
 void hb_sequencer_destroy(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   if (!sequencer->inbox) return;
-  drop_notes(engine);
+  hb_sequencer_drop_notes(engine);
+  drop_deletions(engine);
   (void)hb_mailbox_take(sequencer->inbox, SIZE_MAX, 0); /* at most the poke */
   hb_publish_done(engine);
   hb_registry_done(&sequencer->registry);

@@ -90,7 +90,10 @@ struct hb_sequencer {
   uint64_t save_due_ns;
   size_t needs_out;
   size_t fetches_out;
-  bool failed; /* a write did: nothing is acknowledged any more (I6) */
+  bool failed;        /* a write did: nothing is acknowledged until the core was built again (I6) */
+  bool fatal;         /* and it never will be: on_fatal was called */
+  uint64_t wal_bytes; /* of the store that was lost */
+  uint64_t reopen_due_ms; /* it is not opened before */
 };
 
 void hb_sequencer_create(struct hb_engine *engine);
@@ -102,6 +105,12 @@ void hb_sequencer_destroy(struct hb_engine *engine);
 struct hb_now hb_sequencer_now(const struct hb_engine *engine);
 /* A write failed: everyone that waits is told, on_fatal is called once. */
 void hb_sequencer_fail(struct hb_engine *engine, const struct hb_err *err);
+/* The same for lack of space: the store will be opened again instead. */
+void hb_sequencer_lose(struct hb_engine *engine, const struct hb_err *err);
+/* Index rows for the next write, whose store is another one by now, are dropped. */
+void hb_sequencer_drop_notes(struct hb_engine *engine);
+/* Go on with a new core after a failure. */
+void hb_sequencer_resume(struct hb_engine *engine);
 /* Hand back what the core has decided. */
 bool hb_sequencer_answer(struct hb_engine *engine);
 
@@ -131,15 +140,17 @@ void hb_publish_keep(struct hb_engine *engine, const struct hb_commit *commit);
 void hb_publish_all(struct hb_engine *engine);
 /* Give back what a deleted stream shares. */
 void hb_publish_drop(struct hb_engine *engine, struct hb_stream *stream);
+/* The core is thrown away: share nothing, what was not shown yet is forgotten. What a rebuild finds
+ * may end above what was shared, and shared blocks have no holes. */
+void hb_publish_reset(struct hb_engine *engine);
 void hb_publish_done(struct hb_engine *engine);
 
 /* ---- admin.c, delete.c */
 void hb_job_run(struct hb_engine *engine, struct hb_job *job);
 /* Make the stream `default` in a new store. */
 HB_MUST_CHECK enum hb_code hb_create_default_stream(struct hb_engine *engine, struct hb_err *err);
-/* 0 where the server's default holds -> that default. */
-struct hb_stream_config hb_config_resolve(const struct hb_engine *engine,
-                                          const struct hb_stream_config *stored);
+/* It is deleted: nobody finds it any more. Its data is still there. */
+void hb_stream_leave(struct hb_engine *engine, struct hb_stream *stream);
 void hb_deletion_begin(struct hb_engine *engine, uint64_t stream, enum hb_deletion_step step);
 /* The step that was out is done: take the next. */
 void hb_deletion_continue(struct hb_engine *engine, struct hb_deletion *deletion);

@@ -3,7 +3,10 @@
  * A commit of the core is one write, together with rows that others handed in meanwhile (index
  * rows, peers, served time). It is fsynced unless every batch in it is an ASYNC stream's; then the
  * fsync follows within async_sync_ms, or as soon as as much as one commit may bring is unpublished.
- * Only an fsync publishes (I2). */
+ * Only an fsync publishes (I2).
+ *
+ * A write that fails for lack of space costs the store and the core, not the process; any other
+ * failure, and that of a sync for whatever reason, ends it (I6). */
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/frame/scan.h"
@@ -44,13 +47,17 @@ static void put_extras(struct hb_engine *engine, uint64_t number) {
 
 /* ---- a commit's rows */
 
-static void put_events(struct hb_write *write, const struct hb_commit *commit) {
+/* Bytes of blocks and bundles. */
+static uint64_t put_events(struct hb_write *write, const struct hb_commit *commit) {
+  uint64_t bytes = 0;
   for (size_t i = 0; i < commit->blocks_count; i++) {
     const struct hb_put_block *put = &commit->blocks[i];
     hb_write_put_block(write, put->stream, put->from, hb_bytes_view(put->block));
+    bytes += put->block->size;
   }
   for (size_t i = 0; i < commit->bundles_count; i++) {
     hb_write_put_bundle(write, commit->bundles[i].id, hb_bytes_view(commit->bundles[i].block));
+    bytes += commit->bundles[i].block->size;
   }
   for (size_t i = 0; i < commit->drained_count; i++) {
     hb_write_delete_bundle(write, commit->drained[i]);
@@ -61,6 +68,7 @@ static void put_events(struct hb_write *write, const struct hb_commit *commit) {
                              put->content_hash, hb_event_frame(put->event),
                              put->receipt.received_ms, put->receipt.peer);
   }
+  return bytes;
 }
 
 static void put_state(struct hb_write *write, const struct hb_commit *commit) {
@@ -93,6 +101,15 @@ static void touch(struct hb_engine *engine, const struct hb_commit *commit) {
 
 /* ---- applying */
 
+/* RocksDB wrote nothing into its tables, so no view will ever show what was noted. */
+static void forget_writes(struct hb_engine *engine, uint64_t number) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  for (size_t i = 0; i < sequencer->registry.count; i++) {
+    struct hb_stream *stream = sequencer->registry.streams[i];
+    if (stream->touched == number) hb_stream_forget_write(stream);
+  }
+}
+
 static bool apply(struct hb_engine *engine, uint64_t number, bool sync, struct hb_err *err) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   struct hb_err own = {0};
@@ -100,7 +117,12 @@ static bool apply(struct hb_engine *engine, uint64_t number, bool sync, struct h
   enum hb_code code = store_write(engine->store, sequencer->write, number, sync, &own);
   hb_write_clear(sequencer->write);
   if (code == HB_OK) return true;
-  hb_sequencer_fail(engine, &own);
+  if (code == HB_NO_SPACE) {
+    forget_writes(engine, number);
+    hb_sequencer_lose(engine, &own);
+  } else {
+    hb_sequencer_fail(engine, &own);
+  }
   (void)hb_err_failed(err);
   return false;
 }
@@ -124,7 +146,7 @@ bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit 
     return true;
   }
   touch(engine, commit);
-  put_events(sequencer->write, commit);
+  hb_disk_note_write(engine, put_events(sequencer->write, commit));
   put_state(sequencer->write, commit);
   put_extras(engine, commit->number);
   if (!apply(engine, commit->number, commit->durable, NULL)) return false;

@@ -11,12 +11,14 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/endian.h"
+#include "base/live.h"
 #include "server/engine/stream_internal.h"
 
 struct hb_stream *hb_stream_create(uint64_t id, const uint8_t store_incarnation[16],
                                    const struct hb_stream_config *stored,
                                    const struct hb_stream_config *resolved) {
   struct hb_stream *stream = hb_calloc(1, sizeof *stream);
+  hb_live_born(HB_LIVE_streams);
   stream->refs = 1;
   stream->id = id;
   memcpy(stream->incarnation, store_incarnation, 16);
@@ -47,9 +49,8 @@ void hb_stream_unref(struct hb_stream *stream) {
   pthread_cond_destroy(&stream->settled);
   pthread_mutex_destroy(&stream->mutex);
   free(stream);
+  hb_live_gone(HB_LIVE_streams);
 }
-
-uint64_t hb_stream_id(const struct hb_stream *stream) { return stream->id; }
 
 const uint8_t *hb_stream_incarnation(const struct hb_stream *stream) { return stream->incarnation; }
 
@@ -130,6 +131,7 @@ void hb_stream_publish(struct hb_stream *stream, const struct hb_stream_status *
   }
   stream->status = *status;
   stream->published = stream->written;
+  stream->lost = false; /* after a rebuild */
   stream->version++;
   pthread_cond_broadcast(&stream->settled);
   hb_watches_call_locked(stream);
@@ -186,6 +188,14 @@ bool hb_stream_get_damage(struct hb_stream *stream, struct hb_err *out) {
                 stream->name, position);
   }
   return damaged;
+}
+
+void hb_stream_forget_write(struct hb_stream *stream) {
+  pthread_mutex_lock(&stream->mutex);
+  HB_ASSERT(stream->written > stream->published);
+  stream->written--;
+  pthread_cond_broadcast(&stream->settled);
+  pthread_mutex_unlock(&stream->mutex);
 }
 
 bool hb_stream_settle(struct hb_stream *stream) {

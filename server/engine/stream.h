@@ -20,7 +20,6 @@ struct hb_stream *hb_stream_ref(struct hb_stream *stream);
 void hb_stream_unref(struct hb_stream *stream); /* NULL is allowed */
 
 /* All of these: any thread; each takes a short lock and copies. */
-uint64_t hb_stream_id(const struct hb_stream *stream);
 const uint8_t *hb_stream_incarnation(
     const struct hb_stream *stream); /* HB_INCARNATION_SIZE bytes */
 void hb_stream_get_config(struct hb_stream *stream, struct hb_stream_config *out);

@@ -46,7 +46,7 @@ struct hb_stream {
   struct hb_stream_config config; /* no limit is 0 */
   struct hb_stream_status status;
   bool deleted;
-  bool lost;    /* a write failed: nothing will be published any more (I6) */
+  bool lost;    /* a write failed: nothing is published until a rebuild (I6) */
   bool damaged; /* see hb_stream_get_damage */
   struct hb_err damage;
   uint64_t version;       /* +1 per publication */
@@ -71,6 +71,7 @@ struct hb_stream {
   bool index_queued;
   struct hb_stream *index_next; /* reference while queued */
   /* Indexer's thread only. */
+  uint64_t index_epoch;        /* of the store that the rest of this is about */
   struct hb_index_part *part;  /* entries gathered and not written yet */
   bool index_followed;         /* index_scan is valid */
   bool index_damaged;          /* its log can't be read on from there: no more entries */
@@ -97,6 +98,8 @@ void hb_stream_mark_deleted(struct hb_stream *stream);
 void hb_stream_mark_lost(struct hb_stream *stream);
 /* What is at the frontier can't be read, or (NULL) can be again: watches are called. */
 void hb_stream_set_damage(struct hb_stream *stream, const struct hb_err *err);
+/* The write that was noted last failed: no reader will ever see it. */
+void hb_stream_forget_write(struct hb_stream *stream);
 /* Drop the oldest shared block; returns its bytes, 0 where there is none. */
 size_t hb_stream_evict(struct hb_stream *stream);
 

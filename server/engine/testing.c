@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/frame/block.h"
 #include "base/frame/wire.h"
 
@@ -24,6 +25,12 @@ static void on_fatal(void *context, const struct hb_err *err) {
   pthread_mutex_unlock(&rig->mutex);
 }
 
+static bool disk_free(void *context, const char *path, uint64_t *out) {
+  (void)path;
+  *out = atomic_load(&((struct rig *)context)->disk_free);
+  return true;
+}
+
 void rig_init(struct rig *rig) {
   memset(rig, 0, sizeof *rig);
   (void)snprintf(
@@ -31,6 +38,11 @@ void rig_init(struct rig *rig) {
       getenv("TEST_TMPDIR") && strlen(getenv("TEST_TMPDIR")) < 40 ? getenv("TEST_TMPDIR") : "/tmp");
   assert_non_null(mkdtemp(rig->path));
   rig->limits = hb_limits_default();
+  atomic_init(&rig->disk_free, UINT64_C(1) << 40);
+  rig->tuning.free_bytes = disk_free;
+  rig->tuning.free_context = rig;
+  rig->tuning.disk_look_ms = 1;
+  rig->tuning.reopen_retry_ms = 10;
   rig->tuning.tick_ms = 50;
   rig->tuning.index_idle_ms = 20;
   rig->tuning.index_nap_ms = 5;
@@ -281,6 +293,22 @@ bool rig_frontier_at_least(const struct hb_stream_status *status, int64_t number
 
 bool rig_indexed_at_least(const struct hb_stream_status *status, int64_t number) {
   return status->record.frozen && status->indexed_to >= number;
+}
+
+/* Makes the sequencer turn, and look; what a look before this call began is done when it returns.
+ */
+static void turn_once(struct rig *rig) {
+  struct hb_job job = {.kind = HB_JOB_DELETE_STREAM, .config = {.name = "no-such-stream"}};
+  (void)rig_job(rig, &job);
+}
+
+void rig_until_disk(struct rig *rig, enum hb_disk_state state) {
+  uint64_t until_ms = hb_clock_mono_ms() + 20000;
+  do {
+    assert_true(hb_clock_mono_ms() < until_ms);
+    turn_once(rig);
+  } while (atomic_load(&rig->engine->disk.state) != state);
+  turn_once(rig);
 }
 
 static void check_block(struct hb_bytes *bytes, int64_t *position, int64_t *count) {

@@ -4,6 +4,7 @@
 #define HB_SERVER_ENGINE_TESTING_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,8 @@ struct rig {
   char path[64];
   struct hb_engine *engine;
   struct hb_limits limits; /* for the next open */
-  struct hb_tuning tuning; /* for the next open */
+  struct hb_tuning tuning; /* for the next open; its free_bytes answers disk_free */
+  _Atomic uint64_t disk_free;
   uint32_t async_sync_ms;
   pthread_mutex_t mutex;
   pthread_cond_t changed;
@@ -82,6 +84,8 @@ bool rig_indexed_at_least(const struct hb_stream_status *status, int64_t number)
 /* Count and order of the released events from `position` on, by LOG reads; fails the test where
  * they don't ascend by one. Returns how many. */
 int64_t rig_check_log(struct rig *rig, struct hb_stream *stream, int64_t position);
+/* Wait until the disk is in this state, and what follows from it is done. */
+void rig_until_disk(struct rig *rig, enum hb_disk_state state);
 /* Size of all files in the folder. */
 uint64_t rig_folder_bytes(const struct rig *rig);
 

@@ -28,6 +28,11 @@ enum hb_code hb_err_failed(struct hb_err *err) {
   return hb_err_set(err, HB_UNAVAILABLE, "OUTCOME_UNKNOWN", "outcome unknown, send again");
 }
 
+enum hb_code hb_err_no_store(struct hb_err *err) {
+  return hb_err_set(err, HB_UNAVAILABLE, "STORE_REOPENS",
+                    "the store is being opened again, since the disk was full; send again");
+}
+
 enum hb_code hb_err_no_stream(struct hb_err *err, const char *name) {
   return hb_err_set(err, HB_NOT_FOUND, "STREAM_NOT_FOUND", "stream '%.128s' does not exist", name);
 }

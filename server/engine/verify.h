@@ -13,10 +13,13 @@
 #include "storage/verify.h"
 
 struct hb_verification {
-  struct hb_node node; /* the engine's, as `verify` */
-  struct hb_verify *verify;
+  struct hb_node node;      /* the engine's, down to `lost` */
+  struct hb_verify *verify; /* NULL until the first step */
+  uint64_t stream;
+  bool begun;
+  bool lost; /* its store was closed */
 
-  /* Of the last step; error HB_UNAVAILABLE: the engine stops. */
+  /* Of the last step; error HB_UNAVAILABLE: the engine stops, or has opened its store again. */
   struct hb_err error;
   struct hb_finding *findings; /* owned */
   size_t findings_count;
@@ -29,10 +32,11 @@ struct hb_verification {
   void *context;
 };
 
-/* `stream` 0 = the whole store. HB_LIMIT: another verification is under way. */
+/* `stream` NULL = the whole store. HB_LIMIT: another verification is under way. */
 HB_MUST_CHECK enum hb_code hb_engine_verify_begin(struct hb_engine *engine,
                                                   struct hb_verification *verification,
-                                                  uint64_t stream, struct hb_err *err);
+                                                  const struct hb_stream *stream,
+                                                  struct hb_err *err);
 /* Look at some more; ends in `done`. Not after the last step. */
 void hb_engine_verify_step(struct hb_engine *engine, struct hb_verification *verification);
 /* At any time but between step and done. A verification that did not begin is allowed. */

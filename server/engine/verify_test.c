@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/frame/block.h"
+#include "server/engine/stream_internal.h"
 #include "server/engine/testing.h"
 #include "server/engine/verify.h"
 #include "storage/engine_internal.h"
@@ -47,7 +48,7 @@ static void step_done(struct hb_verification *verification) {
   pthread_mutex_unlock(&run->rig->mutex);
 }
 
-static enum hb_code begin(struct rig *rig, struct run *run, uint64_t stream) {
+static enum hb_code begin(struct rig *rig, struct run *run, const struct hb_stream *stream) {
   struct hb_err err;
   *run = (struct run){.rig = rig};
   run->verification.done = step_done;
@@ -67,7 +68,7 @@ static void step(struct run *run) {
 }
 
 /* Findings; `run` keeps counts and the first. */
-static size_t verify(struct rig *rig, struct run *run, uint64_t stream) {
+static size_t verify(struct rig *rig, struct run *run, const struct hb_stream *stream) {
   assert_int_equal(begin(rig, run, stream), HB_OK);
   do step(run);
   while (!run->verification.finished && !run->verification.error.code);
@@ -109,12 +110,12 @@ static void what_the_server_writes_is_sound(void **state) {
   rig_until(rig, two, rig_indexed_at_least, 20);
   hb_engine_wait_deletions(rig->engine);
   struct run run;
-  size_t findings = verify(rig, &run, 0);
+  size_t findings = verify(rig, &run, NULL);
   if (findings) fail_msg("%s", run.first);
   assert_int_equal(run.verification.counts.events, 1019);
   assert_int_equal(run.verification.counts.held_events, 190);
   assert_int_equal(run.verification.counts.index_entries, 1019);
-  findings = verify(rig, &run, hb_stream_id(two));
+  findings = verify(rig, &run, two);
   assert_int_equal(findings, 0);
   assert_int_equal(run.verification.counts.events, 19);
   hb_stream_unref(one);
@@ -134,7 +135,7 @@ static void traffic_meanwhile_is_no_damage(void **state) {
   int64_t next = 2001;
   for (int round = 0; round < 5; round++) {
     struct run run;
-    assert_int_equal(begin(rig, &run, 0), HB_OK);
+    assert_int_equal(begin(rig, &run, NULL), HB_OK);
     while (!run.verification.finished) {
       struct sent *held = rig_send_range(rig, stream, 1, next + 50, next + 100, 7);
       struct sent *rest = rig_send_range(rig, stream, 2, next, next + 50, 7);
@@ -157,12 +158,12 @@ static void one_at_a_time(void **state) {
   rig_open(rig);
   struct run first;
   struct run second;
-  assert_int_equal(begin(rig, &first, 0), HB_OK);
-  assert_int_equal(begin(rig, &second, 0), HB_LIMIT);
+  assert_int_equal(begin(rig, &first, NULL), HB_OK);
+  assert_int_equal(begin(rig, &second, NULL), HB_LIMIT);
   hb_engine_verify_end(rig->engine, &second.verification); /* it did not begin: allowed */
-  assert_int_equal(begin(rig, &second, 0), HB_LIMIT);
+  assert_int_equal(begin(rig, &second, NULL), HB_LIMIT);
   hb_engine_verify_end(rig->engine, &first.verification);
-  assert_int_equal(begin(rig, &second, 0), HB_OK);
+  assert_int_equal(begin(rig, &second, NULL), HB_OK);
   hb_engine_verify_end(rig->engine, &second.verification);
 }
 
@@ -171,7 +172,7 @@ static void a_stopped_engine_ends_it(void **state) {
   struct rig *rig = *state;
   rig_open(rig);
   struct run run;
-  assert_int_equal(begin(rig, &run, 0), HB_OK);
+  assert_int_equal(begin(rig, &run, NULL), HB_OK);
   hb_engine_stop(rig->engine);
   step(&run);
   assert_int_equal(run.verification.error.code, HB_UNAVAILABLE);
@@ -223,7 +224,7 @@ static void damage_in_one_stream_is_its_own(void **state) {
   struct hb_stream *good = rig_stream(rig, "good");
   for (int64_t from = 1; from < 301; from += 100) put_range(rig, bad, from, from + 100);
   put_range(rig, good, 1, 101);
-  damage_block(rig, hb_stream_id(bad), 150);
+  damage_block(rig, bad->id, 150);
   hb_stream_unref(bad);
   hb_stream_unref(good);
   rig->tuning.index_idle_ms = rig->tuning.index_age_ms = rig->tuning.index_nap_ms = 1;
@@ -242,7 +243,7 @@ static void damage_in_one_stream_is_its_own(void **state) {
     rig_until(rig, good, rig_indexed_at_least, next + 100);
   }
   struct run run;
-  assert_true(verify(rig, &run, 0) == 1);
+  assert_true(verify(rig, &run, NULL) == 1);
   assert_non_null(strstr(run.first, "stream 'bad' (id "));
   assert_non_null(strstr(run.first, "log [101, 201): block: checksum"));
   /* One key's list meets it as well; the other stream's does not. */
@@ -274,7 +275,7 @@ static void a_damaged_bundle_stops_its_stream(void **state) {
   struct hb_stream *good = rig_stream(rig, "good");
   put_range(rig, bad, 2, 102);
   struct hb_rocks *store = rig->engine->store->engine;
-  struct hb_rocks_iter *iter = hb_store_iter(rig->engine->store, HB_FAMILY_HELD, hb_stream_id(bad));
+  struct hb_rocks_iter *iter = hb_store_iter(rig->engine->store, HB_FAMILY_HELD, bad->id);
   hb_rocks_iter_first(iter);
   assert_true(hb_rocks_iter_valid(iter));
   struct hb_batch_writer *batch = hb_rocks_batch_create(store);

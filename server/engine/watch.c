@@ -6,6 +6,7 @@
  * watch meanwhile, and hb_watch_stop waits for just that, so it can't deadlock with what another
  * watch does. */
 #include "base/assert.h"
+#include "base/live.h"
 #include "server/engine/stream_internal.h"
 
 static void link_in(struct hb_watch **list, struct hb_watch *watch) {
@@ -37,6 +38,7 @@ void hb_watch_start(struct hb_watch *watch, struct hb_stream *stream) {
   watch->armed = true;
   watch->seen = stream->version;
   link_in(&stream->armed, watch);
+  hb_live_born(HB_LIVE_watches);
   pthread_mutex_unlock(&stream->mutex);
 }
 
@@ -60,6 +62,7 @@ void hb_watch_stop(struct hb_watch *watch) {
   unlink_from(list_of(stream, watch), watch);
   watch->stream = NULL;
   watch->armed = false;
+  hb_live_gone(HB_LIVE_watches);
   pthread_mutex_unlock(&stream->mutex);
 }
 

@@ -25,52 +25,6 @@ enum {
   RESULT_INCARNATION
 };
 
-static const char *window_text(enum hb_reason reason) {
-  switch (reason) {
-    case HB_REASON_AHEAD:
-      return "is at or above window_end: too far ahead of complete_to";
-    case HB_REASON_HELD_BYTES:
-      return "would pass held_bytes_max: fill the lowest gap, then send again";
-    case HB_REASON_HELD_EVENTS:
-      return "would pass held_events_max: fill the lowest gap, then send again";
-    case HB_REASON_GAPS:
-      return "would pass gaps_max: fill the lowest gap, then send again";
-    case HB_REASON_SERVER_MEMORY:
-      return "would pass the server's held_index_max: send again later";
-    case HB_REASON_DISK_RESERVE:
-      return "can't be held, the disk is nearly full: send again later";
-    case HB_REASON_NONE:
-    case HB_REASON_UNVERIFIED:
-    case HB_REASON_CHAIN_CONFLICT:
-    case HB_REASON_QUOTA:
-      break;
-  }
-  return "does not fit into the window: send again later";
-}
-
-static const char *outcome_text(enum hb_outcome outcome, enum hb_reason reason) {
-  switch (outcome) {
-    case HB_OUTCOME_CONFLICT:
-      return reason == HB_REASON_CHAIN_CONFLICT ? "is accounted for by another event's previous"
-             : reason == HB_REASON_QUOTA ? "is stored with other content; this copy was not kept"
-                                         : "is stored with other content";
-    case HB_OUTCOME_LATE:
-      return "was voided before it came";
-    case HB_OUTCOME_BEFORE_FIRST:
-      return reason == HB_REASON_QUOTA ? "is below first_sequence; this copy was not kept"
-                                       : "is below first_sequence";
-    case HB_OUTCOME_OUT_OF_RANGE:
-      return "is not a valid sequence";
-    case HB_OUTCOME_WINDOW_FULL:
-      return window_text(reason);
-    case HB_OUTCOME_NONE:
-    case HB_OUTCOME_STORED:
-    case HB_OUTCOME_DUPLICATE:
-      break;
-  }
-  return NULL;
-}
-
 struct run {
   uint32_t first_index;
   uint32_t count;
@@ -79,34 +33,106 @@ struct run {
   enum hb_reason reason;
 };
 
+/* What the texts name. */
+struct view {
+  const struct hb_append *append;
+  const struct hb_answer_stream *stream;
+};
+
+static const char FILL[] = "fill the lowest gap, then send again";
+
+static int write_window(const struct view *view, enum hb_reason reason, char *out, size_t size) {
+  const struct hb_stream_limits *limits = &view->stream->limits;
+  switch (reason) {
+    case HB_REASON_AHEAD:
+      return snprintf(out, size, "is at or above window_end %" PRId64 ": %s",
+                      view->append->status.window_end, FILL);
+    case HB_REASON_HELD_BYTES:
+      return snprintf(out, size, "would pass held_bytes_max %" PRIu64 ": %s",
+                      limits->held_bytes_max, FILL);
+    case HB_REASON_HELD_EVENTS:
+      return snprintf(out, size, "would pass held_events_max %" PRIu64 ": %s",
+                      limits->held_events_max, FILL);
+    case HB_REASON_GAPS:
+      return snprintf(out, size, "would pass gaps_max %" PRIu64 ": %s", limits->gaps_max, FILL);
+    case HB_REASON_SERVER_MEMORY:
+      return snprintf(out, size,
+                      "would pass the server's held_index_max %" PRIu64 ": send again later",
+                      view->stream->held_index_max);
+    case HB_REASON_DISK_RESERVE:
+      return snprintf(out, size, "can't be held, the disk is nearly full: send again later");
+    case HB_REASON_NONE:
+    case HB_REASON_UNVERIFIED:
+    case HB_REASON_CHAIN_CONFLICT:
+    case HB_REASON_QUOTA:
+      break;
+  }
+  return snprintf(out, size, "does not fit into the window: send again later");
+}
+
+/* What is to be said after the sequence; 0: nothing. */
+static int write_outcome(const struct view *view, const struct run *run, char *out, size_t size) {
+  const char *not_kept = run->reason == HB_REASON_QUOTA ? "; this copy was not kept" : "";
+  switch (run->outcome) {
+    case HB_OUTCOME_CONFLICT:
+      if (run->reason == HB_REASON_CHAIN_CONFLICT) {
+        return snprintf(out, size, "is accounted for by another event's previous");
+      }
+      return snprintf(out, size, "is stored with other content%s", not_kept);
+    case HB_OUTCOME_LATE:
+      return snprintf(out, size, "was voided before it came");
+    case HB_OUTCOME_BEFORE_FIRST:
+      return snprintf(out, size, "is below first_sequence %" PRId64 "%s",
+                      view->append->status.record.first_sequence, not_kept);
+    case HB_OUTCOME_OUT_OF_RANGE:
+      return snprintf(out, size, "is no sequence: the highest is %" PRId64, INT64_MAX - 1);
+    case HB_OUTCOME_WINDOW_FULL:
+      return write_window(view, run->reason, out, size);
+    case HB_OUTCOME_NONE:
+    case HB_OUTCOME_STORED:
+    case HB_OUTCOME_DUPLICATE:
+      break;
+  }
+  return 0;
+}
+
+/* Bytes written to `out`, cut at `size`. */
+static size_t write_text(const struct view *view, const struct run *run, char *out, size_t size) {
+  int head = snprintf(out, size, "sequence %" PRId64 " ", run->first_sequence);
+  int tail = write_outcome(view, run, out + head, size - (size_t)head);
+  if (tail <= 0) return 0;
+  size_t used = (size_t)head + (size_t)tail;
+  return used < size ? used : size - 1;
+}
+
 static uint8_t *put_number(uint8_t *at, uint32_t field, uint64_t value) {
   if (value == 0) return at; /* proto3 leaves zero out */
   *at++ = (uint8_t)(field << 3 | HB_WIRE_VARINT);
   return at + hb_wire_put_varint(at, value);
 }
 
-static void put_run(const struct run *run, uint32_t *texts_left, struct hb_buf *out) {
+static void put_run(const struct view *view, const struct run *run, uint32_t *texts_left,
+                    struct hb_buf *out) {
   uint8_t bytes[6 * (1 + HB_VARINT_MAX) + TEXT_SIZE];
   uint8_t *at = put_number(bytes, RUN_INDEX, run->first_index);
   at = put_number(at, RUN_COUNT, run->count);
   at = put_number(at, RUN_SEQUENCE, (uint64_t)run->first_sequence);
   at = put_number(at, RUN_OUTCOME, (uint64_t)run->outcome);
   at = put_number(at, RUN_REASON, (uint64_t)run->reason);
-  const char *text = outcome_text(run->outcome, run->reason);
-  if (text && *texts_left > 0) {
+  char text[TEXT_SIZE - 4];
+  size_t used = *texts_left > 0 ? write_text(view, run, text, sizeof text) : 0;
+  if (used > 0) {
     (*texts_left)--;
-    char line[TEXT_SIZE - 4];
-    int size = snprintf(line, sizeof line, "sequence %" PRId64 " %s", run->first_sequence, text);
-    size_t used = size < 0 ? 0 : (size_t)size < sizeof line ? (size_t)size : sizeof line - 1;
     *at++ = (uint8_t)(RUN_TEXT << 3 | HB_WIRE_LEN);
     at += hb_wire_put_varint(at, used);
-    memcpy(at, line, used);
+    memcpy(at, text, used);
     at += used;
   }
   hb_wire_append_bytes(out, RESULT_RUNS, hb_slice_of(bytes, (size_t)(at - bytes)));
 }
 
-static void put_runs(const struct hb_batch *batch, struct hb_buf *out) {
+static void put_runs(const struct view *view, struct hb_buf *out) {
+  const struct hb_batch *batch = &view->append->batch;
   uint32_t texts_left = TEXTS_MAX;
   for (uint32_t i = 0; i < batch->count;) {
     const struct hb_decision *first = &batch->decisions[i];
@@ -120,7 +146,7 @@ static void put_runs(const struct hb_batch *batch, struct hb_buf *out) {
                       .first_sequence = batch->events[i].sequence,
                       .outcome = (enum hb_outcome)first->outcome,
                       .reason = (enum hb_reason)first->reason};
-    put_run(&run, &texts_left, out);
+    put_run(view, &run, &texts_left, out);
     i = end;
   }
 }
@@ -142,13 +168,13 @@ static uint32_t count_stored(const struct hb_batch *batch) {
   return stored;
 }
 
-void hb_answer_encode(const struct hb_append *append, const uint8_t *incarnation,
+void hb_answer_encode(const struct hb_append *append, const struct hb_answer_stream *stream,
                       struct hb_buf *out) {
   const struct hb_stream_status *status = &append->status;
   const struct hb_frontier *record = &status->record;
   uint32_t stored = count_stored(&append->batch);
   if (stored) hb_wire_append_varint(out, RESULT_STORED, stored);
-  put_runs(&append->batch, out);
+  put_runs(&(struct view){append, stream}, out);
   if (record->frozen) { /* members of oneofs: zero is written too */
     hb_wire_append_varint(out, RESULT_COMPLETE_TO, (uint64_t)record->complete_to);
     hb_wire_append_varint(out, RESULT_FRONTIER, (uint64_t)record->frontier);
@@ -156,5 +182,6 @@ void hb_answer_encode(const struct hb_append *append, const uint8_t *incarnation
     hb_wire_append_varint(out, RESULT_WINDOW_END, (uint64_t)status->window_end);
   }
   put_gaps(status, out);
-  hb_wire_append_bytes(out, RESULT_INCARNATION, hb_slice_of(incarnation, HB_INCARNATION_SIZE));
+  hb_wire_append_bytes(out, RESULT_INCARNATION,
+                       hb_slice_of(stream->incarnation, HB_INCARNATION_SIZE));
 }

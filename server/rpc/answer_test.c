@@ -40,8 +40,12 @@ static void free_made(struct made *made) {
 
 static Holdback__V1__AppendResult *encode(const struct made *made, size_t *out_size) {
   static const uint8_t incarnation[HB_INCARNATION_SIZE] = "abcdefghijklmnopqrstuvw";
+  static const struct hb_answer_stream stream = {
+      .incarnation = incarnation,
+      .limits = {.held_bytes_max = 111, .held_events_max = 222, .gaps_max = 333},
+      .held_index_max = 444};
   struct hb_buf bytes = {0};
-  hb_answer_encode(&made->append, incarnation, &bytes);
+  hb_answer_encode(&made->append, &stream, &bytes);
   if (out_size) *out_size = bytes.size;
   Holdback__V1__AppendResult *result =
       holdback__v1__append_result__unpack(NULL, bytes.size, bytes.data);
@@ -100,6 +104,42 @@ static void neighbours_are_one_run(void **state) {
   free_made(&made);
 }
 
+/* A text for a person has the number that the event ran into. */
+static void texts_name_the_limit(void **state) {
+  (void)state;
+  static const struct {
+    enum hb_outcome outcome;
+    enum hb_reason reason;
+    const char *text;
+  } rows[] = {
+      {HB_OUTCOME_CONFLICT, HB_REASON_NONE, "sequence 7 is stored with other content"},
+      {HB_OUTCOME_CONFLICT, HB_REASON_QUOTA,
+       "sequence 7 is stored with other content; this copy was not kept"},
+      {HB_OUTCOME_BEFORE_FIRST, HB_REASON_NONE, "sequence 7 is below first_sequence 9"},
+      {HB_OUTCOME_OUT_OF_RANGE, HB_REASON_NONE,
+       "sequence 7 is no sequence: the highest is 9223372036854775806"},
+      {HB_OUTCOME_WINDOW_FULL, HB_REASON_AHEAD, "sequence 7 is at or above window_end 5: "},
+      {HB_OUTCOME_WINDOW_FULL, HB_REASON_HELD_BYTES, "sequence 7 would pass held_bytes_max 111: "},
+      {HB_OUTCOME_WINDOW_FULL, HB_REASON_HELD_EVENTS,
+       "sequence 7 would pass held_events_max 222: "},
+      {HB_OUTCOME_WINDOW_FULL, HB_REASON_GAPS, "sequence 7 would pass gaps_max 333: "},
+      {HB_OUTCOME_WINDOW_FULL, HB_REASON_SERVER_MEMORY,
+       "sequence 7 would pass the server's held_index_max 444: "},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct made made = make(1);
+    made.events[0].sequence = 7;
+    made.decisions[0].outcome = (uint8_t)rows[i].outcome;
+    made.decisions[0].reason = (uint8_t)rows[i].reason;
+    made.append.status.record.first_sequence = 9;
+    made.append.status.window_end = 5;
+    Holdback__V1__AppendResult *result = encode(&made, NULL);
+    assert_memory_equal(result->runs[0]->text, rows[i].text, strlen(rows[i].text));
+    holdback__v1__append_result__free_unpacked(result, NULL);
+    free_made(&made);
+  }
+}
+
 /* Numbers are absent until they exist; zero is told as zero. */
 static void numbers_have_presence(void **state) {
   (void)state;
@@ -132,8 +172,8 @@ static void numbers_have_presence(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(most_runs_fit),
-                                     cmocka_unit_test(neighbours_are_one_run),
-                                     cmocka_unit_test(numbers_have_presence)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(most_runs_fit), cmocka_unit_test(neighbours_are_one_run),
+      cmocka_unit_test(texts_name_the_limit), cmocka_unit_test(numbers_have_presence)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -5,12 +5,13 @@
 #include <grpc/grpc.h>
 #include <stdint.h>
 
-#include "base/slice.h"
 #include "server/engine/engine.h"
+#include "server/rpc/call.h"
 
-/* AppendResponse, AppendStreamResponse. `scratch` is overwritten. The message is the caller's. */
-grpc_byte_buffer *hb_append_response(const struct hb_append *append, struct hb_buf *scratch);
-grpc_byte_buffer *hb_append_response_stream(const struct hb_append *append, uint64_t ordinal,
-                                            struct hb_buf *scratch);
+/* AppendResponse, AppendStreamResponse. The call's lane has the scratch buffer; the message is the
+ * caller's. */
+grpc_byte_buffer *hb_append_response(const struct hb_call *call, const struct hb_append *append);
+grpc_byte_buffer *hb_append_response_stream(const struct hb_call *call,
+                                            const struct hb_append *append, uint64_t ordinal);
 
 #endif

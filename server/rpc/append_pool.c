@@ -1,10 +1,15 @@
 /* Decides how a received message becomes a batch of the engine's, and waits where it has no room.
  *
+ * The last reference to received bytes must be dropped within a call of gRPC's: C core 1.51 wakes
+ * what reclaims memory there, and grpc_slice_unref, unlike grpc_byte_buffer_destroy, sets nothing
+ * up for it, which crashes while the quota is used up. So a byte buffer holds them.
+ *
  * The received bytes stay where gRPC put them, by reference, until the answer: events are never
  * copied on this side. A batch that the engine has no room for waits alone; its call is not read
  * meanwhile, which is what slows the producer (I8). */
 #include "server/rpc/append_pool.h"
 
+#include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,14 +53,15 @@ static struct hb_append_batch *take(struct hb_append_pool *pool, const grpc_slic
     pool->free = batch->next;
     pool->free_count--;
   }
-  batch->bytes = grpc_slice_ref(*message); /* a short message lies in the slice itself */
+  batch->bytes = *message; /* a short message lies in the slice itself */
+  batch->owner = grpc_raw_byte_buffer_create(&batch->bytes, 1);
   pool->bytes += GRPC_SLICE_LENGTH(batch->bytes);
   return batch;
 }
 
 static void give(struct hb_append_pool *pool, struct hb_append_batch *batch) {
   pool->bytes -= GRPC_SLICE_LENGTH(batch->bytes);
-  grpc_slice_unref(batch->bytes);
+  grpc_byte_buffer_destroy(batch->owner);
   if (pool->free_count >= FREE_MAX || batch->events.cap > EVENTS_KEPT) {
     free_batch(batch);
     return;
@@ -101,11 +107,19 @@ static enum hb_code check_incarnation(const struct hb_append_target *target, str
                     target->name);
 }
 
-/* Interning takes a lock, so the last text is remembered: producers don't change it often. */
+/* A call has one producer: the first request's, by name or by address. */
+static enum hb_code check_producer(const struct hb_append_target *target, struct hb_slice given,
+                                   struct hb_err *err) {
+  if (!target->peer_known || given.size == 0) return HB_OK;
+  if (hb_slice_equal(given, hb_buf_view(&target->producer))) return HB_OK;
+  return hb_err_set(err, HB_INVALID, "PRODUCER_CHANGED",
+                    "producer differs from '%.*s', which this call began with",
+                    (int)target->producer.size, (const char *)target->producer.data);
+}
+
 static void find_peer(struct hb_call *call, struct hb_append_target *target,
                       struct hb_slice producer) {
-  if (target->peer_known && hb_slice_equal(producer, hb_buf_view(&target->producer))) return;
-  hb_buf_clear(&target->producer);
+  if (target->peer_known) return;
   hb_buf_append(&target->producer, producer.data, producer.size);
   struct hb_slice text = producer.size ? producer : hb_slice_text(call->peer.address);
   target->peer = hb_engine_intern_peer(call->rpc->engine, text);
@@ -137,6 +151,7 @@ static enum hb_code check_and_scan(struct hb_call *call, struct hb_append_target
   enum hb_code code = hb_append_request_parse(bytes, &limits, request, err);
   if (!code) code = find_stream(call, target, request->stream, err);
   if (!code) code = check_incarnation(target, request->incarnation, err);
+  if (!code) code = check_producer(target, request->producer, err);
   if (code) return code;
   limits.event_bytes_max = hb_stream_event_bytes_max(target->stream);
   return hb_append_request_scan(request, &limits, events, err);

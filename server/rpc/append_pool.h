@@ -20,7 +20,7 @@ struct hb_append_target {
   char name[HB_STREAM_NAME_MAX + 1];
   uint32_t peer;
   bool peer_known;
-  struct hb_buf producer; /* the text that `peer` was interned from */
+  struct hb_buf producer; /* as the first request gave it; may be empty */
 };
 
 /* One batch. The pump's thread, except where the engine has it. */
@@ -38,7 +38,8 @@ struct hb_append_batch {
   struct hb_events events;
   struct hb_decision *decisions; /* owned */
   size_t decisions_cap;
-  grpc_slice bytes; /* what the frames lie in */
+  grpc_slice bytes;        /* what the frames lie in; no reference */
+  grpc_byte_buffer *owner; /* the reference to it; NULL: none */
 };
 
 struct hb_append_pool {
@@ -55,8 +56,8 @@ void hb_append_batch_give(struct hb_lane *lane, struct hb_append_batch *batch);
 void hb_append_target_done(struct hb_append_target *target);
 
 /* Check `message` and make a batch of it. The first request of a call names the stream; later
- * ones repeat it or leave it empty. HB_INVALID, HB_NOT_FOUND, HB_PRECONDITION (incarnation),
- * HB_UNIMPLEMENTED. The batch is the caller's: submit it, or give it back. */
+ * ones repeat it or leave it empty, and the producer too. HB_INVALID, HB_NOT_FOUND, HB_PRECONDITION
+ * (incarnation), HB_UNIMPLEMENTED. The batch is the caller's: submit it, or give it back. */
 HB_MUST_CHECK enum hb_code hb_append_batch_make(struct hb_call *call,
                                                 struct hb_append_target *target,
                                                 const grpc_slice *message,

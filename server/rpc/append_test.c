@@ -13,6 +13,7 @@
 #include "base/frame/wire.h"
 #include "holdback/v1/ingest.pb-c.h"
 #include "holdback/v1/stream.pb-c.h"
+#include "server/rpc/lane.h"
 #include "server/rpc/test_server.h"
 
 #define APPEND "/holdback.v1.IngestService/Append"
@@ -198,6 +199,35 @@ static void bad_batch_ends_after_earlier_answers(void **state) {
   assert_int_equal(numbers.record.highest, 2);
 }
 
+static void write_from(struct test_call *call, int64_t sequence, const char *producer) {
+  struct hb_buf bytes = {0};
+  test_put_append(&bytes, "default", sequence, 1);
+  hb_wire_append_bytes(&bytes, 3, hb_slice_text(producer));
+  (void)test_call_write(call, hb_buf_view(&bytes));
+  hb_buf_done(&bytes);
+}
+
+/* A call has one producer: later requests repeat it or leave it out, and it stays. */
+static void producer_is_the_first_requests(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct test_status status;
+  test_call_open(&call, &server->client, APPEND_STREAM);
+  write_from(&call, 1, "feed-a");
+  expect_answer(&call, 0, 1);
+  assert_int_equal(fake_engine_last_peer(server->engine), strlen("feed-a"));
+  write_batch(&call, "", 2, 1);
+  expect_answer(&call, 1, 1);
+  assert_int_equal(fake_engine_last_peer(server->engine), strlen("feed-a"));
+  write_from(&call, 3, "feed-a");
+  expect_answer(&call, 2, 1);
+  write_from(&call, 4, "feed-b");
+  test_call_finish(&call, &status);
+  assert_int_equal(status.code, GRPC_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(status.reason, "PRODUCER_CHANGED");
+  assert_string_equal(status.message, "producer differs from 'feed-a', which this call began with");
+}
+
 /* A call has at most 64 batches unanswered, however much its peer sends. */
 static void unanswered_batches_are_bounded(void **state) {
   struct test_server *server = *state;
@@ -333,6 +363,8 @@ int main(void) {
                                       test_server_start, test_server_stop),
       cmocka_unit_test_setup_teardown(stream_answers_in_order, test_server_start, test_server_stop),
       cmocka_unit_test_setup_teardown(bad_batch_ends_after_earlier_answers, test_server_start,
+                                      test_server_stop),
+      cmocka_unit_test_setup_teardown(producer_is_the_first_requests, test_server_start,
                                       test_server_stop),
       cmocka_unit_test_setup_teardown(unanswered_batches_are_bounded, test_server_start,
                                       test_server_stop),

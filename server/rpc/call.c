@@ -3,6 +3,8 @@
  *  - opened: RECV_CLOSE_ON_SERVER in a batch of its own; it always comes back, last of all where
  *    the status was sent, early where the peer cancelled.
  *  - one message is read and one is sent at a time; the status waits for the message before it.
+ *  - a batch that comes while the lane has its fill of unanswered ones is parked: it stays in
+ * gRPC's hands, where the quota counts it, until some are answered (I8).
  *  - initial metadata goes with the first message or the status, never with a write buffer hint
  *    (C core 1.51 may then never flush: the tag would not come back).
  *  - freed when every operation and every hold has come back. */
@@ -16,6 +18,8 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/clock.h"
+#include "base/live.h"
 #include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/status.h"
@@ -42,6 +46,7 @@ static void free_call(struct hb_call *call) {
   if (call->answer) grpc_byte_buffer_destroy(call->answer);
   grpc_call_unref(call->grpc);
   free(call);
+  hb_live_gone(HB_LIVE_calls);
   hb_uncount(&rpc->counters, HB_COUNTER_calls_open, 1);
   hb_rpc_closed(rpc);
 }
@@ -53,8 +58,48 @@ void hb_call_release(struct hb_call *call) {
   if (--call->holds == 0) free_call(call);
 }
 
+/* ---- parking */
+
+static void park(struct hb_call *call) {
+  struct hb_lane *lane = call->lane;
+  call->parked = true;
+  hb_count(&call->rpc->counters, HB_COUNTER_batches_parked_open, 1);
+  call->next_parked = NULL;
+  call->previous_parked = lane->last_parked;
+  if (lane->last_parked) {
+    lane->last_parked->next_parked = call;
+  } else {
+    lane->first_parked = call;
+  }
+  lane->last_parked = call;
+}
+
+static void unpark(struct hb_call *call) {
+  struct hb_lane *lane = call->lane;
+  struct hb_call *next = call->next_parked;
+  struct hb_call *previous = call->previous_parked;
+  *(previous ? &previous->next_parked : &lane->first_parked) = next;
+  *(next ? &next->previous_parked : &lane->last_parked) = previous;
+  call->parked = false;
+  hb_uncount(&call->rpc->counters, HB_COUNTER_batches_parked_open, 1);
+}
+
+static bool must_wait(const struct hb_call *call) {
+  const struct hb_lane *lane = call->lane;
+  return call->method->budgeted && (lane->first_parked || hb_lane_is_full(lane));
+}
+
+static void drop_parked(struct hb_call *call) {
+  unpark(call);
+  call->reading = false;
+  grpc_byte_buffer_destroy(call->incoming);
+  call->incoming = NULL;
+  hb_call_release(call);
+}
+
 static void become_over(struct hb_call *call) {
   call->over = true;
+  if (call->parked) drop_parked(call); /* others hold the call: its status is still to come */
   if (call->method->stopped) call->method->stopped(call);
 }
 
@@ -147,11 +192,13 @@ static void hand_over(struct hb_call *call, grpc_byte_buffer *buffer) {
   grpc_byte_buffer_reader_destroy(&reader);
 }
 
+/* The message has come, or there is none. */
 static void finish_read(struct hb_call *call, bool ok) {
   grpc_byte_buffer *buffer = call->incoming;
   call->incoming = NULL;
   call->reading = false;
   if (!call->over && buffer && ok) {
+    call->heard = true;
     hand_over(call, buffer);
   } else if (!call->over) {
     call->method->received(call, NULL);
@@ -160,34 +207,20 @@ static void finish_read(struct hb_call *call, bool ok) {
   hb_call_release(call);
 }
 
-/* A message that waits stays gRPC's: its memory counts for gRPC's quota, ours is not touched. */
-static void park(struct hb_call *call) {
-  struct hb_lane *lane = call->lane;
-  call->next_parked = NULL;
-  if (lane->last_parked) {
-    lane->last_parked->next_parked = call;
+static void read_ended(struct hb_tag *tag, bool ok) {
+  struct hb_call *call = CALL_OF(tag, read_tag);
+  if (ok && call->incoming && !call->over && must_wait(call)) {
+    park(call); /* keeps the operation's hold */
   } else {
-    lane->first_parked = call;
+    finish_read(call, ok);
   }
-  lane->last_parked = call;
 }
 
 void hb_call_unpark(struct hb_lane *lane) {
   while (lane->first_parked && !hb_lane_is_full(lane)) {
     struct hb_call *call = lane->first_parked;
-    lane->first_parked = call->next_parked;
-    if (!lane->first_parked) lane->last_parked = NULL;
+    unpark(call);
     finish_read(call, true);
-  }
-}
-
-static void read_ended(struct hb_tag *tag, bool ok) {
-  struct hb_call *call = CALL_OF(tag, read_tag);
-  bool waits = ok && call->incoming && !call->over && call->method->budgeted;
-  if (waits && (call->lane->first_parked || hb_lane_is_full(call->lane))) {
-    park(call);
-  } else {
-    finish_read(call, ok);
   }
 }
 
@@ -195,6 +228,7 @@ void hb_call_read(struct hb_call *call) {
   HB_ASSERT(!call->reading);
   if (call->over) return;
   call->reading = true;
+  call->read_since_ms = hb_clock_mono_ms();
   grpc_op op = {.op = GRPC_OP_RECV_MESSAGE};
   op.data.recv_message.recv_message = &call->incoming;
   start(call, &op, 1, &call->read_tag);
@@ -241,6 +275,7 @@ size_t hb_call_send(struct hb_call *call, grpc_byte_buffer *message, bool more_f
 
 void hb_call_open(struct hb_lane *lane, grpc_call *grpc, const struct hb_method *method) {
   struct hb_call *call = hb_calloc(1, method->size);
+  hb_live_born(HB_LIVE_calls);
   call->method = method;
   call->lane = lane;
   call->rpc = lane->rpc;

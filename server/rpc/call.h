@@ -36,7 +36,8 @@ struct hb_method {
   void (*stopped)(struct hb_call *call);
   /* The server stops: end as soon as what was accepted is answered. NULL: ends by itself. */
   void (*drain)(struct hb_call *call);
-  /* A stream was deleted: see whether it was this call's. NULL allowed. */
+  /* A stream was deleted, or ingest stopped or goes on: see whether that is this call's matter.
+   * NULL allowed. */
   void (*sweep)(struct hb_call *call);
   /* Last: free what the method's state owns. NULL allowed. */
   void (*done)(struct hb_call *call);
@@ -54,8 +55,12 @@ struct hb_call {
   struct hb_call *next; /* of the lane */
   struct hb_call *previous;
   struct hb_call *next_parked; /* its message waits for the lane's budget */
-  uint32_t holds;              /* operations under way, and what the method holds */
-  bool reading;
+  struct hb_call *previous_parked;
+  bool parked;    /* it came, and waits in `incoming` */
+  uint32_t holds; /* operations under way, and what the method holds */
+  bool reading;   /* asked for a message that was not handed over yet */
+  bool heard;     /* a whole message came once */
+  uint64_t read_since_ms;
   bool sending;
   bool metadata_sent;
   bool over;

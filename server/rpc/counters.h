@@ -7,16 +7,18 @@
 #include <stdint.h>
 
 /*   X(name, unit, help); names that end in _open or _in_flight go up and down */
-#define HB_COUNTERS_TABLE(X)                                                      \
-  X(calls_open, "calls", "calls that are being served")                           \
-  X(calls_total, "calls", "calls accepted since start")                           \
-  X(calls_refused_total, "calls", "calls refused because calls_max were open")    \
-  X(calls_failed_total, "calls", "calls that the server ended with an error")     \
-  X(subscriptions_open, "subscriptions", "Subscribe calls that are being served") \
-  X(batches_total, "batches", "batches handed to the engine")                     \
-  X(events_total, "events", "events in those batches")                            \
-  X(batches_open, "batches", "batches that were read and are not answered yet")   \
-  X(answers_in_flight, "bytes", "answers to subscribers on their way")            \
+#define HB_COUNTERS_TABLE(X)                                                               \
+  X(calls_open, "calls", "calls that are being served")                                    \
+  X(calls_total, "calls", "calls accepted since start")                                    \
+  X(calls_refused_total, "calls", "calls refused because calls_max were open")             \
+  X(calls_shed_total, "calls", "calls ended because gRPC's memory for receiving was full") \
+  X(calls_failed_total, "calls", "calls that the server ended with an error")              \
+  X(subscriptions_open, "subscriptions", "Subscribe calls that are being served")          \
+  X(batches_total, "batches", "batches handed to the engine")                              \
+  X(events_total, "events", "events in those batches")                                     \
+  X(batches_open, "batches", "batches that were read and are not answered yet")            \
+  X(batches_parked_open, "batches", "batches left in gRPC's hands while others wait")      \
+  X(answers_in_flight, "bytes", "answers to subscribers on their way")                     \
   X(delivered_bytes_total, "bytes", "batches sent to subscribers")
 
 #define HB_COUNTER_ENUM(name, unit, help) HB_COUNTER_##name,

@@ -93,26 +93,15 @@ static void add_run(struct hb_delivery *delivery, struct hb_bytes *bytes,
   for (uint32_t i = first; i < end; i++) add_position(delivery, hb_block_sequence(block, i));
 }
 
-static bool passes(const struct hb_event *event, const struct hb_filter *filter,
-                   struct hb_time *until) {
-  if (until->present) {
-    if (!event->time.present || hb_time_compare(event->time, *until) < 0) return false;
-    until->present = false;
-  }
-  return hb_filter_matches(filter, hb_event_key(event));
-}
-
 static enum hb_code add_passing(struct hb_delivery *delivery, struct hb_bytes *bytes,
                                 const struct hb_block *block, uint32_t first,
-                                const struct hb_filter *filter, struct hb_time *until,
-                                struct hb_err *err) {
+                                const struct hb_filter *filter, struct hb_err *err) {
   uint32_t run = first;
-  for (uint32_t i = first; i < block->count; i++) {
-    if (!until->present && !filter->active) break; /* the rest passes */
+  for (uint32_t i = first; filter->active && i < block->count; i++) {
     struct hb_event event;
     enum hb_code code = hb_scan_frame(hb_block_frame(block, i), &event, err);
     if (code) return code;
-    if (passes(&event, filter, until)) continue;
+    if (hb_filter_matches(filter, hb_event_key(&event))) continue;
     add_run(delivery, bytes, block, run, i);
     run = i + 1;
   }
@@ -121,13 +110,12 @@ static enum hb_code add_passing(struct hb_delivery *delivery, struct hb_bytes *b
 }
 
 enum hb_code hb_delivery_add(struct hb_delivery *delivery, struct hb_bytes *bytes,
-                             const struct hb_filter *filter, struct hb_time *until,
-                             struct hb_err *err) {
+                             const struct hb_filter *filter, struct hb_err *err) {
   struct hb_block block;
   enum hb_code code = hb_block_decode(hb_bytes_view(bytes), &block, err);
   if (code) return code;
   uint32_t first = hb_block_find(&block, delivery->next_position);
-  code = add_passing(delivery, bytes, &block, first, filter, until, err);
+  code = add_passing(delivery, bytes, &block, first, filter, err);
   if (!code && block.to > delivery->next_position) delivery->next_position = block.to;
   return code;
 }

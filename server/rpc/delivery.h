@@ -15,7 +15,6 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/slice.h"
-#include "base/types.h"
 #include "server/rpc/filter.h"
 
 struct hb_delivery {
@@ -35,11 +34,9 @@ void hb_delivery_init(struct hb_delivery *delivery, int64_t position);
 void hb_delivery_done(struct hb_delivery *delivery);
 
 /* What of the block lies at or above next_position and passes `filter`; next_position becomes the
- * block's end. While until->present, events before the first with that time or a later one are
- * left out; finding it clears until->present. HB_CORRUPT: the block is damaged. */
+ * block's end. HB_CORRUPT: the block is damaged. */
 HB_MUST_CHECK enum hb_code hb_delivery_add(struct hb_delivery *delivery, struct hb_bytes *block,
-                                           const struct hb_filter *filter, struct hb_time *until,
-                                           struct hb_err *err);
+                                           const struct hb_filter *filter, struct hb_err *err);
 
 /* The answer; needs events > 0. The delivery is empty afterwards but for its next_position. */
 grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery);

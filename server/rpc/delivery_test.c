@@ -47,8 +47,7 @@ static struct hb_bytes *make_range(int64_t first, size_t count, size_t payload_s
 static void add(struct hb_delivery *delivery, struct hb_bytes *block,
                 const struct hb_filter *filter) {
   struct hb_filter all = {0};
-  struct hb_time until = {0};
-  assert_int_equal(hb_delivery_add(delivery, block, filter ? filter : &all, &until, NULL), HB_OK);
+  assert_int_equal(hb_delivery_add(delivery, block, filter ? filter : &all, NULL), HB_OK);
   hb_bytes_unref(block);
 }
 
@@ -161,10 +160,9 @@ static void damage_is_seen(void **state) {
   ((uint8_t *)(uintptr_t)damaged->data)[damaged->size / 2] ^= 1;
   struct hb_delivery delivery;
   struct hb_filter all = {0};
-  struct hb_time until = {0};
   struct hb_err err;
   hb_delivery_init(&delivery, 1);
-  assert_int_equal(hb_delivery_add(&delivery, damaged, &all, &until, &err), HB_CORRUPT);
+  assert_int_equal(hb_delivery_add(&delivery, damaged, &all, &err), HB_CORRUPT);
   assert_int_equal(delivery.events, 0);
   hb_delivery_done(&delivery);
   hb_bytes_unref(block);

@@ -9,7 +9,10 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "holdback/v1/delivery.pb-c.h"
 #include "holdback/v1/ingest.pb-c.h"
 #include "server/rpc/test_server.h"
@@ -140,6 +143,25 @@ static void stalled_subscriber_is_cut(void **state) {
   test_call_cancel(&call);
 }
 
+/* A connection whose peer does nothing at all, as a stopped process, does not hold the server up:
+ * gRPC alone would wait for 20 s. */
+static void silent_connection_is_closed(void **state) {
+  struct test_server *server = *state;
+  int ends[2];
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  hb_rpc_add_connection(server->rpc, ends[1]);
+  test_append(server, "default", 1, 1);
+  test_client_done(&server->client);
+  uint64_t began_ms = hb_clock_mono_ms();
+  hb_rpc_drain(server->rpc, 200);
+  hb_rpc_stop(server->rpc);
+  assert_in_range(hb_clock_mono_ms() - began_ms, 0, 10000);
+  close(ends[0]);
+  fake_engine_destroy(server->engine);
+  free(server);
+  grpc_shutdown_blocking();
+}
+
 /* Calls that are open when time is over are cancelled, and everything comes back. */
 static void cancel_ends_what_is_left(void **state) {
   struct test_server *server = *state;
@@ -164,6 +186,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(silent_call_is_ended, test_server_start, stop_drained),
       cmocka_unit_test_setup_teardown(stalled_subscriber_is_cut, test_server_start,
                                       test_server_stop),
+      cmocka_unit_test_setup(silent_connection_is_closed, test_server_start),
       cmocka_unit_test_setup_teardown(cancel_ends_what_is_left, test_server_start, stop_drained),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

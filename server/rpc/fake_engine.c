@@ -10,9 +10,9 @@
 #include "base/assert.h"
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
+#include "server/engine/config.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
-#include "server/engine/verify.h"
 
 enum { STREAMS_MAX = 64, BLOCK_EVENTS = 500 };
 
@@ -47,20 +47,21 @@ struct hb_engine {
   size_t streams_count;
   uint8_t next_incarnation;
   bool full;
+  bool ingest_stopped;
+  void (*ingest_changed)(void *context);
+  void *ingest_context;
   bool hold;
   enum hb_code fail;
   size_t tail;
   size_t unanswered;
   size_t most_unanswered;
+  uint32_t last_peer;
   struct hb_append *waiting[1024];
   size_t waiting_count;
   struct hb_room *rooms[64];
   size_t rooms_count;
-  size_t steps;
-  size_t findings;
-  bool verifying;
-  bool hold_verification;
-  struct hb_verification *held_verification;
+  bool hold_compactions;
+  struct hb_compaction *compaction; /* held */
 };
 
 struct hb_engine *fake_engine_create(const struct hb_limits *limits) {
@@ -128,7 +129,6 @@ void hb_stream_unref(struct hb_stream *stream) {
   unlock(stream->engine);
 }
 
-uint64_t hb_stream_id(const struct hb_stream *stream) { return stream->incarnation[0]; }
 const uint8_t *hb_stream_incarnation(const struct hb_stream *stream) { return stream->incarnation; }
 uint64_t hb_stream_event_bytes_max(struct hb_stream *stream) {
   return stream->config.limits.event_bytes_max;
@@ -214,15 +214,13 @@ size_t hb_engine_list_streams(struct hb_engine *engine, const char *prefix, cons
 
 static void tell(struct hb_stream *stream);
 
-static struct hb_stream *create_locked(struct hb_engine *engine, struct hb_stream_config *config) {
+static struct hb_stream *create_locked(struct hb_engine *engine,
+                                       const struct hb_stream_config *config) {
   HB_ASSERT(engine->streams_count < STREAMS_MAX);
-  if (!config->limits.event_bytes_max) {
-    config->limits.event_bytes_max = engine->limits.event_bytes_max;
-  }
   struct hb_stream *stream = hb_calloc(1, sizeof *stream);
   stream->refs = 1;
   stream->engine = engine;
-  stream->config = *config;
+  stream->config = hb_config_resolve(&engine->limits, config);
   memset(stream->incarnation, ++engine->next_incarnation, sizeof stream->incarnation);
   if (!config->first_seen) {
     stream->record = (struct hb_frontier){.frozen = true,
@@ -235,25 +233,78 @@ static struct hb_stream *create_locked(struct hb_engine *engine, struct hb_strea
   return stream;
 }
 
+static enum hb_code check_job(const struct hb_job *job, struct hb_err *err) {
+  switch (job->kind) {
+    case HB_JOB_CREATE_STREAM:
+      return hb_config_check(&job->config, err);
+    case HB_JOB_UPDATE_STREAM:
+      return hb_config_check_changes(&job->config, err);
+    case HB_JOB_DELETE_STREAM:
+      break;
+  }
+  return HB_OK;
+}
+
 void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
+  job->error = (struct hb_err){.code = HB_OK};
+  if (check_job(job, &job->error)) {
+    job->done(job);
+    return;
+  }
   lock(engine);
   struct hb_stream *stream = find_locked(engine, job->config.name);
-  job->error = (struct hb_err){.code = HB_OK};
   if (job->kind == HB_JOB_CREATE_STREAM) {
     if (!stream) stream = create_locked(engine, &job->config);
     memcpy(job->incarnation, stream->incarnation, sizeof job->incarnation);
+    job->config = stream->config;
   } else if (!stream) {
     hb_err_set(&job->error, HB_NOT_FOUND, "STREAM_NOT_FOUND", "stream '%s' does not exist",
                job->config.name);
   } else if (job->kind == HB_JOB_DELETE_STREAM) {
     stream->deleted = true;
   } else {
-    if (job->config.ack) stream->config.ack = job->config.ack;
+    hb_config_change(&stream->config, &job->config);
     job->config = stream->config;
   }
   unlock(engine);
   if (stream) tell(stream);
   job->done(job);
+}
+
+/* ---- compaction: at once, or when it is ended */
+
+void fake_engine_hold_compactions(struct hb_engine *engine, bool hold) {
+  lock(engine);
+  engine->hold_compactions = hold;
+  unlock(engine);
+}
+
+bool fake_engine_is_compacting(struct hb_engine *engine) {
+  lock(engine);
+  bool compacting = engine->compaction != NULL;
+  unlock(engine);
+  return compacting;
+}
+
+void hb_engine_compact(struct hb_engine *engine, struct hb_compaction *compaction) {
+  compaction->error = (struct hb_err){.code = HB_OK};
+  compaction->bytes_before = 2;
+  compaction->bytes_after = 1;
+  lock(engine);
+  bool held = engine->hold_compactions && !engine->compaction;
+  if (held) engine->compaction = compaction;
+  unlock(engine);
+  if (!held) compaction->done(compaction);
+}
+
+void hb_engine_end_compaction(struct hb_engine *engine) {
+  lock(engine);
+  struct hb_compaction *compaction = engine->compaction;
+  engine->compaction = NULL;
+  unlock(engine);
+  if (!compaction) return;
+  hb_err_set(&compaction->error, HB_UNAVAILABLE, "SERVER_STOPS", "server stops");
+  compaction->done(compaction);
 }
 
 /* ---- watches */
@@ -401,6 +452,7 @@ bool hb_engine_try_append(struct hb_engine *engine, struct hb_append *append) {
   bool hold = engine->hold;
   if (!full) {
     engine->unanswered++;
+    engine->last_peer = append->batch.receipt.peer;
     if (engine->unanswered > engine->most_unanswered) engine->most_unanswered = engine->unanswered;
     if (hold) {
       HB_ASSERT(engine->waiting_count < sizeof engine->waiting / sizeof engine->waiting[0]);
@@ -434,6 +486,27 @@ void fake_engine_set_full(struct hb_engine *engine, bool full) {
   for (size_t i = 0; i < count; i++) rooms[i]->room(rooms[i]);
 }
 
+bool hb_engine_is_ingesting(const struct hb_engine *engine) {
+  lock((struct hb_engine *)(uintptr_t)engine);
+  bool stopped = engine->ingest_stopped;
+  unlock((struct hb_engine *)(uintptr_t)engine);
+  return !stopped;
+}
+
+void hb_engine_on_ingest(struct hb_engine *engine, void (*changed)(void *context), void *context) {
+  lock(engine);
+  engine->ingest_changed = changed;
+  engine->ingest_context = context;
+  unlock(engine);
+}
+
+void fake_engine_set_ingesting(struct hb_engine *engine, bool ingesting) {
+  lock(engine);
+  engine->ingest_stopped = !ingesting;
+  if (engine->ingest_changed) engine->ingest_changed(engine->ingest_context);
+  unlock(engine);
+}
+
 void fake_engine_hold_answers(struct hb_engine *engine, bool hold) {
   lock(engine);
   engine->hold = hold;
@@ -462,6 +535,13 @@ size_t fake_engine_most_unanswered(struct hb_engine *engine) {
   size_t most = engine->most_unanswered;
   unlock(engine);
   return most;
+}
+
+uint32_t fake_engine_last_peer(struct hb_engine *engine) {
+  lock(engine);
+  uint32_t peer = engine->last_peer;
+  unlock(engine);
+  return peer;
 }
 
 size_t fake_engine_unanswered(struct hb_engine *engine) {
@@ -593,8 +673,6 @@ void hb_read_done(struct hb_read *read) {
   hb_buf_done(&read->next_token);
 }
 
-/* ---- verification */
-
 bool hb_stream_get_damage(struct hb_stream *stream, struct hb_err *out) {
   lock(stream->engine);
   enum hb_code code = stream->damage;
@@ -607,66 +685,4 @@ void fake_engine_set_damage(struct hb_stream *stream, enum hb_code code) {
   lock(stream->engine);
   stream->damage = code;
   unlock(stream->engine);
-}
-
-void fake_engine_set_verification(struct hb_engine *engine, size_t steps, size_t findings) {
-  lock(engine);
-  engine->steps = steps;
-  engine->findings = findings;
-  unlock(engine);
-}
-
-enum hb_code hb_engine_verify_begin(struct hb_engine *engine, struct hb_verification *verification,
-                                    uint64_t stream, struct hb_err *err) {
-  lock(engine);
-  bool busy = engine->verifying;
-  engine->verifying = true;
-  verification->counts.streams = stream;
-  unlock(engine);
-  if (busy) return hb_err_set(err, HB_LIMIT, "VERIFICATION_RUNS", "one at a time");
-  verification->verify = (struct hb_verify *)verification;
-  return HB_OK;
-}
-
-static void make_finding(struct hb_verification *verification, size_t index) {
-  hb_reserve((void **)&verification->findings, &verification->findings_cap, index + 1,
-             sizeof *verification->findings);
-  struct hb_finding *finding = &verification->findings[index];
-  *finding = (struct hb_finding){.stream = 7, .name = "some", .family = "log"};
-  finding->has_range = index > 0;
-  finding->range = (struct hb_range){INT64_MIN, (int64_t)index};
-  (void)snprintf(finding->text, sizeof finding->text, "finding %zu", index);
-  verification->findings_count = index + 1;
-}
-
-void hb_engine_verify_step(struct hb_engine *engine, struct hb_verification *verification) {
-  lock(engine);
-  verification->findings_count = 0;
-  verification->error = (struct hb_err){0};
-  for (size_t i = 0; i < engine->findings; i++) make_finding(verification, i);
-  verification->counts.findings += engine->findings;
-  verification->counts.blocks++;
-  verification->finished = verification->counts.blocks >= engine->steps;
-  bool hold = engine->hold_verification;
-  if (hold) engine->held_verification = verification;
-  unlock(engine);
-  if (!hold) verification->done(verification);
-}
-
-void fake_engine_hold_verification(struct hb_engine *engine, bool hold) {
-  lock(engine);
-  engine->hold_verification = hold;
-  struct hb_verification *held = hold ? NULL : engine->held_verification;
-  engine->held_verification = NULL;
-  unlock(engine);
-  if (held) held->done(held);
-}
-
-void hb_engine_verify_end(struct hb_engine *engine, struct hb_verification *verification) {
-  if (!verification->verify) return;
-  lock(engine);
-  engine->verifying = false;
-  unlock(engine);
-  free(verification->findings);
-  *verification = (struct hb_verification){0};
 }

@@ -14,10 +14,16 @@
 #include "server/rpc/append_pool.h"
 #include "server/rpc/call.h"
 #include "server/rpc/counters.h"
+#include "server/rpc/pressure.h"
 #include "server/rpc/pump.h"
 
 /* So many calls can arrive at once without waiting for the pump to ask for the next. */
 enum { HB_ACCEPTORS = 8, HB_LANES_MAX = 64 };
+
+/* Batches that a lane has received and the engine has no room for. Each call may have one, so
+ * their number says nothing; once they weigh this much (one commit's worth), later messages are
+ * not taken out of gRPC's hands. Passed by at most one batch. */
+#define HB_LANE_WAITING_MAX ((size_t)16 << 20)
 
 struct hb_acceptor {
   struct hb_tag tag;
@@ -41,6 +47,9 @@ struct hb_lane {
   struct hb_post room_post; /* there is room for parked messages again */
   bool room_posted;
   struct hb_timer cut_timer;
+  struct hb_timer farewell_timer; /* the first lane's, as the next */
+  bool was_quiet;                 /* no call was open at the last look */
+  struct hb_shedder shedder;
   _Atomic bool sweep_posted;
 };
 
@@ -56,9 +65,11 @@ struct hb_rpc {
   struct hb_tag shutdown_tag;
   uint64_t cut_ms; /* from the start of draining; set before the lanes are told */
 
+  struct hb_gauge gauge; /* the first lane's */
   struct hb_counters counters;
   _Atomic uint64_t next_call;
   _Atomic bool draining;
+  _Atomic bool farewell_said;
   _Atomic uint64_t open; /* acceptors, calls, the server itself: 0 = all is drained */
 
   pthread_mutex_t mutex;
@@ -77,6 +88,6 @@ static inline bool hb_lane_is_full(const struct hb_lane *lane) {
 void hb_lane_accept(struct hb_lane *lane); /* keep requests for calls pending */
 /* rpc.c */
 void hb_rpc_closed(struct hb_rpc *rpc); /* one of rpc->open went */
-void hb_rpc_sweep(struct hb_rpc *rpc);  /* any thread: a stream was deleted */
+void hb_rpc_sweep(struct hb_rpc *rpc);  /* any thread: hb_method.sweep of all calls */
 
 #endif

@@ -6,6 +6,7 @@
 
 extern const struct hb_method hb_method_append;
 extern const struct hb_method hb_method_append_stream;
+extern const struct hb_method hb_method_compact_store;
 extern const struct hb_method hb_method_create_stream;
 extern const struct hb_method hb_method_delete_stream;
 extern const struct hb_method hb_method_get_server;

@@ -42,6 +42,36 @@ static void get_server_tells_limits(void **state) {
   holdback__v1__get_server_response__free_unpacked(response, NULL);
 }
 
+/* CompactStore answers with what the engine did. */
+static void compact_store_answers(void **state) {
+  struct test_server *server = *state;
+  Holdback__V1__CompactStoreRequest request = HOLDBACK__V1__COMPACT_STORE_REQUEST__INIT;
+  struct test_status status;
+  Holdback__V1__CompactStoreResponse *response =
+      test_unary(&server->client, "/holdback.v1.ServerService/CompactStore", &request.base,
+                 &holdback__v1__compact_store_response__descriptor, &status);
+  assert_non_null(response);
+  assert_int_equal(response->bytes_before, 2);
+  assert_int_equal(response->bytes_after, 1);
+  holdback__v1__compact_store_response__free_unpacked(response, NULL);
+}
+
+/* A server that drains does not wait for a compaction: it ends it, and the caller hears why. */
+static void drain_ends_a_compaction(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct test_status status;
+  fake_engine_hold_compactions(server->engine, true);
+  test_call_open(&call, &server->client, "/holdback.v1.ServerService/CompactStore");
+  (void)test_call_write(&call, hb_slice_of("", 0));
+  test_call_half_close(&call);
+  while (!fake_engine_is_compacting(server->engine)) get_server_tells_limits(state);
+  hb_rpc_drain(server->rpc, 10000);
+  test_call_finish(&call, &status);
+  assert_int_equal(status.code, GRPC_STATUS_UNAVAILABLE);
+  assert_string_equal(status.reason, "SERVER_STOPS");
+}
+
 /* An unknown method is UNIMPLEMENTED at once. */
 static void unknown_method_is_unimplemented(void **state) {
   struct test_server *server = *state;
@@ -138,7 +168,7 @@ static Holdback__V1__StreamConfig good_config(void) {
   return config;
 }
 
-/* What CreateStream refuses before the engine is asked. */
+/* What CreateStream refuses, each with its reason. */
 static void create_stream_refuses(void **state) {
   struct test_server *server = *state;
   expect_create(server, NULL, GRPC_STATUS_INVALID_ARGUMENT, "CONFIG_MISSING");
@@ -148,6 +178,8 @@ static void create_stream_refuses(void **state) {
   config = good_config();
   config.mode = HOLDBACK__V1__STREAM_MODE__STREAM_MODE_UNSPECIFIED;
   expect_create(server, &config, GRPC_STATUS_INVALID_ARGUMENT, "MODE_MISSING");
+  config.mode = (Holdback__V1__StreamMode)7;
+  expect_create(server, &config, GRPC_STATUS_INVALID_ARGUMENT, "MODE_UNKNOWN");
   config.mode = HOLDBACK__V1__STREAM_MODE__STREAM_MODE_PER_KEY;
   expect_create(server, &config, GRPC_STATUS_UNIMPLEMENTED, "FEATURE_NOT_BUILT");
   config = good_config();
@@ -204,8 +236,11 @@ static void streams_are_paged(void **state) {
   struct test_status status;
   assert_null(list(server, "", 1001, "", &status));
   assert_string_equal(status.message, "page_size is 1001, page_size_max is 1000");
-  assert_null(list(server, "", 1, "?", &status));
-  assert_string_equal(status.reason, "PAGE_TOKEN_INVALID");
+  static const char *const bad[] = {"?", "aaaa", "2d", "70312d"}; /* no text, no names, "p1-" */
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_null(list(server, "list-", 1, bad[i], &status));
+    assert_string_equal(status.reason, "PAGE_TOKEN_INVALID");
+  }
 }
 
 /* GetStream tells configuration, numbers and gaps. */
@@ -325,12 +360,60 @@ static void health_check(void **state) {
   assert_int_equal(status.code, GRPC_STATUS_NOT_FOUND);
 }
 
+/* Where nothing can be written only ingest says so. */
+static void health_of_ingest(void **state) {
+  static const char *const others[] = {"", "delivery", "stream", "server",
+                                       "holdback.v1.DeliveryService"};
+  struct test_server *server = *state;
+  struct test_status status;
+  fake_engine_set_ingesting(server->engine, false);
+  assert_int_equal(health_of(server, "ingest", &status), 2);
+  assert_int_equal(health_of(server, "holdback.v1.IngestService", &status), 2);
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    assert_int_equal(health_of(server, others[i], &status), 1);
+  }
+  fake_engine_set_ingesting(server->engine, true);
+  assert_int_equal(health_of(server, "ingest", &status), 1);
+}
+
 static int next_health(struct test_call *call) {
   Grpc__Health__V1__HealthCheckResponse *response =
       test_call_read_pb(call, &grpc__health__v1__health_check_response__descriptor);
   int health = response ? (int)response->status : -1;
   if (response) grpc__health__v1__health_check_response__free_unpacked(response, NULL);
   return health;
+}
+
+static void watch_health(struct test_server *server, struct test_call *call, const char *service) {
+  Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+  request.service = text(service);
+  test_call_open(call, &server->client, "/grpc.health.v1.Health/Watch");
+  (void)test_call_write_pb(call, &request.base);
+  test_call_half_close(call);
+}
+
+/* A watch of ingest tells each change; another one tells none of them. */
+static void health_watch_of_ingest(void **state) {
+  struct test_server *server = *state;
+  struct test_call ingest, whole;
+  watch_health(server, &ingest, "ingest");
+  watch_health(server, &whole, "");
+  assert_int_equal(next_health(&ingest), 1);
+  assert_int_equal(next_health(&whole), 1);
+  for (int i = 0; i < 3; i++) {
+    fake_engine_set_ingesting(server->engine, false);
+    assert_int_equal(next_health(&ingest), 2);
+    fake_engine_set_ingesting(server->engine, true);
+    assert_int_equal(next_health(&ingest), 1);
+  }
+  hb_rpc_drain(server->rpc, 10000);
+  assert_int_equal(next_health(&ingest), 2);
+  assert_int_equal(next_health(&whole), 2); /* the first since SERVING */
+  assert_int_equal(next_health(&ingest), -1);
+  assert_int_equal(next_health(&whole), -1);
+  struct test_status status;
+  test_call_finish(&ingest, &status);
+  test_call_finish(&whole, &status);
 }
 
 /* Watch tells SERVING, and NOT_SERVING when the server drains, then ends. */
@@ -450,6 +533,8 @@ static void reflection_answers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(get_server_tells_limits),
+      TEST(compact_store_answers),
+      cmocka_unit_test_setup_teardown(drain_ends_a_compaction, test_server_start, stop_drained),
       TEST(unknown_method_is_unimplemented),
       TEST(missing_and_malformed_requests),
       cmocka_unit_test_setup_teardown(calls_are_bounded, start_with_two_calls, test_server_stop),
@@ -459,6 +544,8 @@ int main(void) {
       TEST(read_key_pages),
       TEST(list_keys_brings_keys),
       TEST(health_check),
+      TEST(health_of_ingest),
+      cmocka_unit_test_setup_teardown(health_watch_of_ingest, test_server_start, stop_drained),
       cmocka_unit_test_setup_teardown(health_watch, test_server_start, stop_drained),
       TEST(reflection_answers),
   };

@@ -1,8 +1,10 @@
 /* Decides how the server starts and in which order it stops.
  *
- * Start: server, pumps, listeners, accept. Stop: the listeners close and idle connections are told
- * (grpc_server_shutdown_and_notify), each pump tells its calls, and when the last call, acceptor
- * and the server's own shutdown have come back (rpc->open is 0) the pumps can go. */
+ * Start: server, pumps, listeners, accept. Stop: each pump tells its calls, new ones are refused;
+ * when the last has ended, the listeners close and connections are told
+ * (grpc_server_shutdown_and_notify); when the last call, acceptor and the server's own shutdown
+ * have come back (rpc->open is 0) the pumps can go. Peers that don't
+ * read, or don't do anything at all, are not waited for longer than half of the time. */
 #include "server/rpc/rpc.h"
 
 #include <grpc/grpc.h>
@@ -24,8 +26,13 @@
 enum { PUMPS_DEFAULT = 2 };
 
 /* Batches over batch_bytes_max are answered by us, after the batches before them, with the limit
- * in the message. What is far larger is refused by gRPC, which ends the call at once. */
-enum { RECEIVE_BYTES_MAX = 64 << 20 };
+ * in the message. What is far larger is refused by gRPC, which ends the call at once. It looks only
+ * when a message is whole: what bounds those that never are is its quota, and pressure.c. */
+enum { RECEIVE_BYTES_MAX = 32 << 20 };
+
+/* Calls over calls_max are answered by us too, with the limit in the message; a peer that opens
+ * far more at once is held back by gRPC. */
+enum { STREAMS_PER_CALL_MAX = 2 };
 
 /* A peer that vanished without a word (its machine lost power) holds a call and one answer: after
  * a minute of silence it is asked, and given up when it does not answer. */
@@ -33,6 +40,10 @@ enum { KEEPALIVE_MS = 60000, KEEPALIVE_TIMEOUT_MS = 20000 };
 
 /* Clients may ping each 10 s; a little less, for clocks differ. */
 enum { PING_INTERVAL_MIN_MS = 9000 };
+
+/* How often it is looked whether the last call has gone: before the farewell, and once the peers
+ * were cut off. */
+enum { FAREWELL_LOOK_MS = 20, CLOSE_LOOK_MS = 50 };
 
 static grpc_arg int_arg(const char *key, int value) {
   return (grpc_arg){
@@ -45,6 +56,7 @@ static grpc_server *create_server(const struct hb_limits *limits) {
   grpc_arg args[] = {
       int_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
       int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RECEIVE_BYTES_MAX),
+      int_arg(GRPC_ARG_MAX_CONCURRENT_STREAMS, (int)limits->calls_max * STREAMS_PER_CALL_MAX),
       int_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MIN_MS),
       int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
       int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
@@ -59,20 +71,72 @@ static grpc_server *create_server(const struct hb_limits *limits) {
   return server;
 }
 
+/* ---- farewell */
+
+/* Any thread; the first time counts. The listeners close, idle connections with them, and every
+ * other connection with its last call. */
+static void say_farewell(struct hb_rpc *rpc) {
+  if (atomic_exchange(&rpc->farewell_said, true)) return;
+  hb_handoff_give(&rpc->shutdown_tag);
+  grpc_server_shutdown_and_notify(rpc->server, hb_pump_queue(rpc->lanes[0].pump),
+                                  &rpc->shutdown_tag);
+}
+
+static void set_farewell_timer(struct hb_lane *lane) {
+  hb_pump_set_timer(lane->pump, &lane->farewell_timer,
+                    hb_clock_mono_ns() + FAREWELL_LOOK_MS * UINT64_C(1000000));
+}
+
+/* Not before the calls have ended, and a moment after: said earlier, gRPC closes a connection in
+ * the moment that its last call ends, and a client that writes just then (C core's pings, say) gets
+ * EPIPE and drops the answers that it has not read yet. */
+static void look_for_farewell(struct hb_timer *timer) {
+  struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, farewell_timer);
+  bool quiet = hb_counter_get(&lane->rpc->counters, HB_COUNTER_calls_open) == 0;
+  if (quiet && lane->was_quiet) {
+    say_farewell(lane->rpc);
+  } else {
+    lane->was_quiet = quiet;
+    set_farewell_timer(lane);
+  }
+}
+
 /* ---- messages to the lanes */
+
+static void set_cut_timer(struct hb_lane *lane, void (*fire)(struct hb_timer *), uint64_t in_ms) {
+  lane->cut_timer.fire = fire;
+  hb_pump_set_timer(lane->pump, &lane->cut_timer, hb_clock_mono_ns() + in_ms * UINT64_C(1000000));
+}
+
+/* gRPC closes a connection when its peer has answered to the farewell; one that stands still (a
+ * stopped process, a lost network) would be waited for. Once no call is open nothing can be lost.
+ */
+static void close_connections(struct hb_timer *timer) {
+  struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, cut_timer);
+  if (hb_counter_get(&lane->rpc->counters, HB_COUNTER_calls_open) == 0) {
+    grpc_server_cancel_all_calls(lane->rpc->server);
+  } else {
+    set_cut_timer(lane, close_connections, CLOSE_LOOK_MS);
+  }
+}
 
 static void cut(struct hb_timer *timer) {
   struct hb_lane *lane = HB_CONTAINER_OF(timer, struct hb_lane, cut_timer);
   for (struct hb_call *call = lane->calls; call; call = call->next) hb_call_cut(call);
+  say_farewell(lane->rpc);
+  if (lane == lane->rpc->lanes) set_cut_timer(lane, close_connections, CLOSE_LOOK_MS);
 }
 
 static void drain_lane(struct hb_post *post) {
   struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, drain_post);
+  if (lane == lane->rpc->lanes) {
+    hb_pressure_stop(lane->rpc);
+    set_farewell_timer(lane);
+  }
   for (struct hb_call *call = lane->calls; call; call = call->next) {
     if (!call->over && call->method->drain) call->method->drain(call);
   }
-  hb_pump_set_timer(lane->pump, &lane->cut_timer,
-                    hb_clock_mono_ns() + lane->rpc->cut_ms * UINT64_C(1000000));
+  set_cut_timer(lane, cut, lane->rpc->cut_ms);
 }
 
 static void sweep_lane(struct hb_post *post) {
@@ -96,6 +160,9 @@ void hb_rpc_sweep(struct hb_rpc *rpc) {
   }
 }
 
+/* The sequencer's thread. */
+static void ingest_changed(void *context) { hb_rpc_sweep(context); }
+
 /* ---- start */
 
 static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
@@ -107,7 +174,7 @@ static void start_lanes(struct hb_rpc *rpc, uint32_t count) {
     lane->drain_post.fire = drain_lane;
     lane->sweep_post.fire = sweep_lane;
     lane->room_post.fire = room_came;
-    lane->cut_timer.fire = cut;
+    lane->farewell_timer.fire = look_for_farewell;
     lane->pump = hb_pump_create();
     grpc_server_register_completion_queue(rpc->server, hb_pump_queue(lane->pump), NULL);
   }
@@ -153,8 +220,10 @@ enum hb_code hb_rpc_start(const struct hb_rpc_options *options, struct hb_rpc **
     hb_rpc_stop(rpc);
     return code;
   }
+  hb_engine_on_ingest(rpc->engine, ingest_changed, rpc);
   grpc_server_start(rpc->server);
   for (uint32_t i = 0; i < pumps; i++) hb_lane_accept(&rpc->lanes[i]);
+  hb_pressure_start(rpc);
   *out = rpc;
   return HB_OK;
 }
@@ -181,19 +250,20 @@ void hb_rpc_closed(struct hb_rpc *rpc) {
 void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms) {
   rpc->draining = true;
   rpc->cut_ms = timeout_ms / 2;
-  hb_handoff_give(&rpc->shutdown_tag);
   for (uint32_t i = 0; i < rpc->lanes_count; i++) {
     hb_pump_post(rpc->lanes[i].pump, &rpc->lanes[i].drain_post);
   }
-  grpc_server_shutdown_and_notify(rpc->server, hb_pump_queue(rpc->lanes[0].pump),
-                                  &rpc->shutdown_tag);
 }
 
-void hb_rpc_cancel(struct hb_rpc *rpc) { grpc_server_cancel_all_calls(rpc->server); }
+void hb_rpc_cancel(struct hb_rpc *rpc) {
+  say_farewell(rpc); /* gRPC cancels only what it has said farewell to */
+  grpc_server_cancel_all_calls(rpc->server);
+}
 
 static void stop_lane(struct hb_post *post) {
   struct hb_lane *lane = HB_CONTAINER_OF(post, struct hb_lane, stop_post);
   hb_pump_clear_timer(lane->pump, &lane->cut_timer);
+  hb_pump_clear_timer(lane->pump, &lane->farewell_timer);
   struct hb_rpc *rpc = lane->rpc;
   pthread_mutex_lock(&rpc->mutex);
   rpc->lanes_stopped++;
@@ -216,6 +286,7 @@ static void wait_until_closed(struct hb_rpc *rpc) {
 }
 
 void hb_rpc_stop(struct hb_rpc *rpc) {
+  hb_engine_on_ingest(rpc->engine, NULL, NULL); /* before the pumps go */
   wait_until_closed(rpc);
   const char *alive = hb_counters_find_live(&rpc->counters);
   if (alive) hb_log(HB_LOG_ERROR, "leak", "counter=%s", alive);

@@ -31,7 +31,7 @@ void hb_rpc_add_connection(struct hb_rpc *rpc, int fd);
 
 /* Stop accepting; health says NOT_SERVING; subscriptions and watches end with UNAVAILABLE "server
  * stops", append streams likewise after what they sent is answered. After half of `timeout_ms`
- * peers that don't read are left to themselves. Once. */
+ * peers that don't read, or don't answer, are left to themselves. Once. */
 void hb_rpc_drain(struct hb_rpc *rpc, uint64_t timeout_ms);
 /* What is still open is cancelled. */
 void hb_rpc_cancel(struct hb_rpc *rpc);

@@ -14,11 +14,10 @@ static void submitted(struct hb_append_batch *batch) { (void)batch; }
 
 static void answered(struct hb_append_batch *batch) {
   struct hb_call *call = batch->call;
-  struct hb_append_pool *pool = &call->lane->appends;
   if (batch->append.batch.error.code) {
     hb_call_end(call, &batch->append.batch.error);
   } else if (!call->over) {
-    hb_call_answer(call, hb_append_response(&batch->append, &pool->scratch));
+    hb_call_answer(call, hb_append_response(call, &batch->append));
   }
   hb_append_batch_give(call->lane, batch);
 }

@@ -43,7 +43,6 @@ static void read_more(struct append_stream *self) {
 }
 
 static void answer_first(struct append_stream *self) {
-  struct hb_append_pool *pool = &self->call.lane->appends;
   struct hb_append_batch *batch = take_first(self);
   struct hb_err *error = &batch->append.batch.error;
   if (error->code) {
@@ -52,7 +51,7 @@ static void answer_first(struct append_stream *self) {
     bool more_follows =
         self->first && self->first->is_answered && !self->first->append.batch.error.code;
     grpc_byte_buffer *answer =
-        hb_append_response_stream(&batch->append, self->next_ordinal++, &pool->scratch);
+        hb_append_response_stream(&self->call, &batch->append, self->next_ordinal++);
     (void)hb_call_send(&self->call, answer, more_follows);
   }
   hb_append_batch_give(self->call.lane, batch);

@@ -1,7 +1,9 @@
 /* grpc.health.v1.Health: SERVING from the first call on, NOT_SERVING once the server drains.
  *
  * The server as a whole is the name "". Each service of ours is known by its full name and by a
- * short one ("ingest"); all of them go up and down together. */
+ * short one ("ingest"). All of them go up and down together, but for ingest, which is NOT_SERVING
+ * too while the disk is so full that nothing is written: who reads is served on, so the server as a
+ * whole is well. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -13,26 +15,37 @@
 
 #define STATUS(name) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##name
 
-static const char *const services[] = {
-    "",
-    "holdback.v1.DeliveryService",
-    "holdback.v1.IngestService",
-    "delivery",
-    "holdback.v1.ServerService",
-    "holdback.v1.StreamService",
-    "ingest",
-    "server",
-    "stream",
+typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus health_status;
+
+static const struct service {
+  const char *name;
+  bool writes;
+} services[] = {
+    {"", false},
+    {"holdback.v1.DeliveryService", false},
+    {"holdback.v1.IngestService", true},
+    {"holdback.v1.ServerService", false},
+    {"holdback.v1.StreamService", false},
+    {"delivery", false},
+    {"ingest", true},
+    {"server", false},
+    {"stream", false},
 };
 
-static bool is_known(const char *service) {
+static const struct service *find(const char *name) {
   for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
-    if (strcmp(services[i], service) == 0) return true;
+    if (strcmp(services[i].name, name) == 0) return &services[i];
   }
-  return false;
+  return NULL;
 }
 
-static grpc_byte_buffer *response(Grpc__Health__V1__HealthCheckResponse__ServingStatus status) {
+static health_status status_of(const struct hb_rpc *rpc, const struct service *service) {
+  if (!service) return STATUS(SERVICE_UNKNOWN);
+  bool stopped = service->writes && !hb_engine_is_ingesting(rpc->engine);
+  return rpc->draining || stopped ? STATUS(NOT_SERVING) : STATUS(SERVING);
+}
+
+static grpc_byte_buffer *response(health_status status) {
   Grpc__Health__V1__HealthCheckResponse message = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
   message.status = status;
   return hb_pb_pack(&message.base);
@@ -44,8 +57,9 @@ static void check(struct hb_call *call, const grpc_slice *message) {
   Grpc__Health__V1__HealthCheckRequest *request =
       hb_unary_unpack(call, &grpc__health__v1__health_check_request__descriptor, message);
   if (!request) return;
-  if (is_known(request->service)) {
-    hb_call_answer(call, response(call->rpc->draining ? STATUS(NOT_SERVING) : STATUS(SERVING)));
+  const struct service *service = find(request->service);
+  if (service) {
+    hb_call_answer(call, response(status_of(call->rpc, service)));
   } else {
     struct hb_err err;
     hb_err_set(&err, HB_NOT_FOUND, "SERVICE_UNKNOWN", "service '%.128s' is not one of this server",
@@ -64,22 +78,29 @@ const struct hb_method hb_method_health_check = {
     .drain = hb_unary_drain,
 };
 
-/* ---- Watch: the status now, and once more when the server drains */
+/* ---- Watch: the status now and after each change; the server's drain is the last */
 
 struct watch {
-  struct hb_call call; /* first */
-  bool known;
+  struct hb_call call;           /* first */
+  const struct service *service; /* NULL: not known */
+  bool asked;
   bool ending;
-  bool told_last;
+  bool told_any;
+  health_status told;
 };
 
+static void tell(struct watch *self) {
+  if (!self->asked || self->call.over || self->call.sending) return; /* again when it was sent */
+  health_status status = status_of(self->call.rpc, self->service);
+  if (self->told_any && self->told == status) return;
+  self->told_any = true;
+  self->told = status;
+  (void)hb_call_send(&self->call, response(status), false);
+}
+
 static void end_watch(struct watch *self) {
-  if (self->call.sending) return; /* again when it was sent */
-  if (self->known && !self->told_last) {
-    self->told_last = true;
-    (void)hb_call_send(&self->call, response(STATUS(NOT_SERVING)), false);
-    return;
-  }
+  tell(self);
+  if (self->call.sending) return;
   struct hb_err err;
   hb_err_set(&err, HB_UNAVAILABLE, "SERVER_STOPS", "server stops");
   hb_call_end(&self->call, &err);
@@ -90,20 +111,22 @@ static void watch(struct hb_call *call, const grpc_slice *message) {
   Grpc__Health__V1__HealthCheckRequest *request =
       hb_unary_unpack(call, &grpc__health__v1__health_check_request__descriptor, message);
   if (!request) return;
-  self->known = is_known(request->service);
+  self->service = find(request->service);
+  self->asked = true;
   grpc__health__v1__health_check_request__free_unpacked(request, NULL);
-  if (self->ending) {
-    end_watch(self);
-  } else {
-    (void)hb_call_send(call, response(self->known ? STATUS(SERVING) : STATUS(SERVICE_UNKNOWN)),
-                       false);
-  }
+  tell(self);
 }
 
 static void watch_sent(struct hb_call *call) {
   struct watch *self = (struct watch *)call;
-  if (self->ending) end_watch(self);
+  if (self->ending) {
+    end_watch(self);
+  } else {
+    tell(self);
+  }
 }
+
+static void watch_sweep(struct hb_call *call) { tell((struct watch *)call); }
 
 static void watch_drain(struct hb_call *call) {
   struct watch *self = (struct watch *)call;
@@ -119,4 +142,5 @@ const struct hb_method hb_method_health_watch = {
     .received = watch,
     .sent = watch_sent,
     .drain = watch_drain,
+    .sweep = watch_sweep,
 };

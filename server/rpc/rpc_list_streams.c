@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/stream_name.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/pb.h"
@@ -32,12 +33,26 @@ static void answer(struct hb_call *call, const struct hb_stream_config *configs,
   free(parts);
 }
 
+/* A token is the last name of the page before: one that this prefix can't have come to is none. */
+static enum hb_code read_token(const Holdback__V1__ListStreamsRequest *request, struct hb_buf *out,
+                               struct hb_err *err) {
+  enum hb_code code = hb_text_decode_token(hb_slice_text(request->page_token), out, err);
+  if (code || out->size == 0) return code;
+  struct hb_slice last = hb_buf_view(out);
+  if (hb_stream_name_check("page_token", last, NULL) == HB_OK &&
+      hb_slice_starts_with(last, hb_slice_text(request->name_prefix))) {
+    return HB_OK;
+  }
+  return hb_err_set(err, HB_INVALID, "PAGE_TOKEN_INVALID",
+                    "page_token is not one that was given for this request");
+}
+
 static void list(struct hb_call *call, const Holdback__V1__ListStreamsRequest *request) {
   struct hb_err err;
   struct hb_buf after = {0};
   uint32_t page;
   if (!hb_unary_page_size(call, request->page_size, &page)) return;
-  if (hb_text_decode_token(hb_slice_text(request->page_token), &after, &err)) {
+  if (read_token(request, &after, &err)) {
     hb_call_end(call, &err);
     hb_buf_done(&after);
     return;

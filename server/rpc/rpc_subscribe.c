@@ -4,6 +4,7 @@
  * subscription.c, what wakes it in subscription_wake.c, what it sends in subscription_send.c. */
 #include <inttypes.h>
 
+#include "base/live.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/subscription.h"
@@ -30,6 +31,7 @@ static bool check_incarnation(struct hb_subscription *self, const ProtobufCBinar
 static bool admit(struct hb_subscription *self) {
   struct hb_rpc *rpc = self->call.rpc;
   self->counted = true;
+  hb_live_born(HB_LIVE_subscriptions);
   uint64_t open = hb_count(&rpc->counters, HB_COUNTER_subscriptions_open, 1);
   if (open < rpc->limits->subscriptions_max) return true;
   struct hb_err err;
@@ -78,7 +80,10 @@ static void sweep(struct hb_call *call) { hb_subscription_go((struct hb_subscrip
 static void done(struct hb_call *call) {
   struct hb_subscription *self = (struct hb_subscription *)call;
   hb_subscription_answer_left(self);
-  if (self->counted) hb_uncount(&call->rpc->counters, HB_COUNTER_subscriptions_open, 1);
+  if (self->counted) {
+    hb_uncount(&call->rpc->counters, HB_COUNTER_subscriptions_open, 1);
+    hb_live_gone(HB_LIVE_subscriptions);
+  }
   hb_stream_unref(self->stream);
   hb_subscribe_request_done(&self->request);
 }

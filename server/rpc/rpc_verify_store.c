@@ -107,7 +107,7 @@ static void sent(struct hb_call *call) {
   }
 }
 
-static void begin(struct verify_store *self, uint64_t stream) {
+static void begin(struct verify_store *self, const struct hb_stream *stream) {
   struct hb_err err;
   self->verification.done = step_done;
   self->verification.context = self;
@@ -126,10 +126,10 @@ static void received(struct hb_call *call, const grpc_slice *message) {
   if (!request) return;
   struct verify_store *self = (struct verify_store *)call;
   if (request->stream[0] == '\0') {
-    begin(self, 0);
+    begin(self, NULL);
   } else {
     struct hb_stream *stream = hb_unary_find_stream(call, request->stream);
-    if (stream) begin(self, hb_stream_id(stream));
+    if (stream) begin(self, stream);
     hb_stream_unref(stream);
   }
   holdback__v1__verify_store_request__free_unpacked(request, NULL);

@@ -1,23 +1,12 @@
-/* Decides what of a stream's configuration a request may say, and how absence is told: numbers
- * of a stream are members of oneofs, unset until they exist. */
+/* Decides how a configuration is read from a request (what its values may be: the engine's
+ * config.h), and how absence is told: numbers of a stream are members of oneofs, unset until they
+ * exist. */
 #include "server/rpc/stream_pb.h"
-
-#include <inttypes.h>
 
 #include "server/rpc/text.h"
 
 static enum hb_code not_built(const char *field, struct hb_err *err) {
   return hb_err_set(err, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT", "%s is not implemented yet", field);
-}
-
-static enum hb_code take_ack(Holdback__V1__AckMode mode, const char *field, enum hb_ack *out,
-                             struct hb_err *err) {
-  if ((int)mode < 0 || (int)mode > HB_ACK_ASYNC) {
-    return hb_err_set(err, HB_INVALID, "ACK_MODE_UNKNOWN", "%s is %d, must be 0, %d or %d", field,
-                      (int)mode, HB_ACK_DURABLE, HB_ACK_ASYNC);
-  }
-  *out = (enum hb_ack)mode;
-  return HB_OK;
 }
 
 static void take_limits(const Holdback__V1__StreamLimits *from, struct hb_stream_limits *out) {
@@ -29,24 +18,11 @@ static void take_limits(const Holdback__V1__StreamLimits *from, struct hb_stream
   out->event_bytes_max = from->event_bytes_max;
 }
 
-static enum hb_code take_mode(Holdback__V1__StreamMode mode, enum hb_mode *out,
-                              struct hb_err *err) {
-  if ((int)mode == HB_MODE_PER_KEY) return not_built("config.mode PER_KEY", err);
-  if ((int)mode != HB_MODE_GLOBAL) {
-    return hb_err_set(err, HB_INVALID, "MODE_MISSING", "config.mode is %d, must be %d (GLOBAL)",
-                      (int)mode, HB_MODE_GLOBAL);
-  }
-  *out = HB_MODE_GLOBAL;
-  return HB_OK;
-}
-
 static enum hb_code take_first(const Holdback__V1__StreamConfig *from, struct hb_stream_config *out,
                                struct hb_err *err) {
   if (from->first_case == HOLDBACK__V1__STREAM_CONFIG__FIRST_FIRST_SEQUENCE) {
     out->first_sequence = from->first_sequence;
-    if (from->first_sequence != INT64_MAX) return HB_OK;
-    return hb_err_set(err, HB_INVALID, "FIRST_SEQUENCE_INVALID",
-                      "config.first_sequence is %" PRId64 ", must be below it", INT64_MAX);
+    return HB_OK;
   }
   if (from->first_case == HOLDBACK__V1__STREAM_CONFIG__FIRST_FIRST_SEEN && from->first_seen) {
     out->first_seen = true;
@@ -63,11 +39,10 @@ enum hb_code hb_stream_config_from_pb(const Holdback__V1__StreamConfig *from,
   if (from->retention) return not_built("config.retention", err);
   enum hb_code code =
       hb_text_stream_name("config.name", hb_slice_text(from->name), config.name, err);
-  if (!code) code = take_mode(from->mode, &config.mode, err);
   if (!code) code = take_first(from, &config, err);
-  if (!code) code = take_ack(from->ack_mode, "config.ack_mode", &config.ack, err);
   if (code) return code;
-  if (!config.ack) config.ack = HB_ACK_DURABLE;
+  config.mode = (enum hb_mode)from->mode; /* any number; the engine looks */
+  config.ack = (enum hb_ack)from->ack_mode;
   take_limits(from->limits, &config.limits);
   *out = config;
   return HB_OK;
@@ -78,8 +53,8 @@ enum hb_code hb_stream_changes_from_pb(const Holdback__V1__UpdateStreamRequest *
   struct hb_stream_config config = {.name = ""};
   if (from->retention) return not_built("retention", err);
   enum hb_code code = hb_text_stream_name("stream", hb_slice_text(from->stream), config.name, err);
-  if (!code) code = take_ack(from->ack_mode, "ack_mode", &config.ack, err);
   if (code) return code;
+  config.ack = (enum hb_ack)from->ack_mode;
   take_limits(from->limits, &config.limits);
   *out = config;
   return HB_OK;

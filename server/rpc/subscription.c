@@ -49,7 +49,11 @@ void hb_subscription_try_start(struct hb_subscription *self, bool just_accepted)
       start_at_position(self, record);
       break;
     case HB_START_TIME:
-      hb_subscription_read(self, HB_READ_TIME);
+      if (just_accepted) {
+        hb_subscription_read(self, HB_READ_TIME);
+      } else {
+        hb_subscription_start_at(self, record->earliest);
+      }
       break;
   }
 }
@@ -78,8 +82,8 @@ static enum step deliver(struct hb_subscription *self) {
     return WAIT;
   }
   if (!self->told_caught_up) {
-    self->told_caught_up = true;
     hb_subscription_send_progress(self);
+    self->told_caught_up = true; /* even if the frontier moved meanwhile: then more is sent */
     return WAIT;
   }
   return hb_subscription_arm(self) ? AGAIN : WAIT;

@@ -28,7 +28,6 @@ struct hb_subscription {
 
   bool started; /* position is valid */
   int64_t position;
-  struct hb_time until; /* present: events before the first of that time are left out */
 
   bool progress_due;
   bool told_caught_up; /* since the position moved last */
@@ -51,8 +50,8 @@ struct hb_subscription {
 
 /* subscription.c: do the next thing, after anything has changed. */
 void hb_subscription_go(struct hb_subscription *self);
-/* Where it begins, once the stream has a first event; before that nothing happens. `just_accepted`
- * tells "now" from a stream that was empty when the call came. */
+/* Where it begins, once the stream has a first event; before that nothing happens. Where it had
+ * none when the call came (not `just_accepted`), everything is later than that moment. */
 void hb_subscription_try_start(struct hb_subscription *self, bool just_accepted);
 void hb_subscription_start_at(struct hb_subscription *self, int64_t position);
 

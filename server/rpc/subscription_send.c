@@ -27,6 +27,9 @@ void hb_subscription_send_progress(struct hb_subscription *self) {
       .incarnation = hb_stream_incarnation(self->stream),
   };
   self->progress_due = false;
+  if (self->started && status.record.frozen && self->position >= status.record.frontier) {
+    self->told_caught_up = true;
+  }
   hb_pump_set_timer(self->call.lane->pump, &self->timer,
                     hb_clock_mono_ns() + self->request.progress_interval_ms * UINT64_C(1000000));
   send_answer(self, hb_progress_encode(&progress));
@@ -41,7 +44,7 @@ void hb_subscription_take_blocks(struct hb_subscription *self, struct hb_bytes *
   for (size_t i = 0; !code && i < count; i++) {
     bool fits = delivery.frames_bytes + blocks[i]->size <= ANSWER_BYTES_MAX;
     if (delivery.events > 0 && !fits) break;
-    code = hb_delivery_add(&delivery, blocks[i], &self->request.filter, &self->until, &err);
+    code = hb_delivery_add(&delivery, blocks[i], &self->request.filter, &err);
   }
   for (size_t i = 0; i < count; i++) hb_bytes_unref(blocks[i]);
   if (code) {
@@ -75,7 +78,6 @@ static void read_arrived(struct hb_post *post) {
     /* hb_read_done gives the blocks back */
   } else if (read->kind == HB_READ_TIME) {
     hb_subscription_start_at(self, read->found_position);
-    self->until = self->request.time;
   } else {
     hb_subscription_take_blocks(self, read->blocks, read->blocks_count);
     read->blocks_count = 0;

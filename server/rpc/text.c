@@ -4,23 +4,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at `at`; 0 where there is none (overlong, surrogate, NUL, cut). */
-static size_t character_size(const uint8_t *at, size_t left) {
-  uint8_t first = at[0];
-  if (first < 0x80) return first ? 1 : 0;
-  size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || left < size) return 0;
-  for (size_t i = 1; i < size; i++) {
-    if ((at[i] & 0xc0) != 0x80) return 0;
-  }
-  bool bad = (first == 0xe0 && at[1] < 0xa0) || (first == 0xed && at[1] > 0x9f) ||
-             (first == 0xf0 && at[1] < 0x90) || (first == 0xf4 && at[1] > 0x8f);
-  return bad ? 0 : size;
-}
+#include "base/stream_name.h"
+#include "base/utf8.h"
 
 bool hb_text_is_clean(struct hb_slice text, size_t *out_at) {
   for (size_t at = 0; at < text.size;) {
-    size_t size = character_size(text.data + at, text.size - at);
+    size_t size = text.data[at] ? hb_utf8_size(text.data + at, text.size - at) : 0;
     if (size == 0) {
       *out_at = at;
       return false;
@@ -30,26 +19,10 @@ bool hb_text_is_clean(struct hb_slice text, size_t *out_at) {
   return true;
 }
 
-static bool is_name_byte(uint8_t byte, bool first) {
-  if ((byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9')) return true;
-  return !first && (byte == '.' || byte == '_' || byte == '-');
-}
-
 enum hb_code hb_text_stream_name(const char *field, struct hb_slice text, char *out,
                                  struct hb_err *err) {
-  if (text.size == 0) {
-    return hb_err_set(err, HB_INVALID, "STREAM_MISSING", "%s is empty: name a stream", field);
-  }
-  if (text.size > HB_STREAM_NAME_MAX) {
-    return hb_err_set(err, HB_INVALID, "STREAM_NAME_INVALID", "%s has %zu bytes, at most %d", field,
-                      text.size, HB_STREAM_NAME_MAX);
-  }
-  for (size_t i = 0; i < text.size; i++) {
-    if (is_name_byte(text.data[i], i == 0)) continue;
-    return hb_err_set(err, HB_INVALID, "STREAM_NAME_INVALID",
-                      "%s has byte 0x%02x at %zu: a name is [a-z0-9][a-z0-9._-]{0,127}", field,
-                      text.data[i], i);
-  }
+  enum hb_code code = hb_stream_name_check(field, text, err);
+  if (code) return code;
   memcpy(out, text.data, text.size);
   out[text.size] = '\0';
   return HB_OK;

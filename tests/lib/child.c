@@ -209,6 +209,26 @@ bool hbt_child_wait_line(struct hbt_child *child, enum hbt_output output, const 
   return found;
 }
 
+static size_t count_places(const char *text, const char *part) {
+  size_t count = 0;
+  for (const char *at = text; (at = strstr(at, part)) != NULL; at++) count++;
+  return count;
+}
+
+bool hbt_child_wait_count(struct hbt_child *child, enum hbt_output output, const char *text,
+                          size_t count, uint32_t timeout_ms) {
+  struct timespec deadline = deadline_in(timeout_ms);
+  bool enough = false;
+  int rc = 0;
+  pthread_mutex_lock(&child->lock);
+  while (!(enough = count_places(child->text[output].data, text) >= count) && !child->ended &&
+         rc == 0) {
+    rc = pthread_cond_timedwait(&child->changed, &child->lock, &deadline);
+  }
+  pthread_mutex_unlock(&child->lock);
+  return enough;
+}
+
 bool hbt_child_wait(struct hbt_child *child, uint32_t timeout_ms, int *out_code) {
   struct timespec deadline = deadline_in(timeout_ms);
   int rc = 0;

@@ -27,6 +27,9 @@ void hbt_child_signal(struct hbt_child *child, int signal);
  * output ended or the time was over first. */
 bool hbt_child_wait_line(struct hbt_child *child, enum hbt_output output, const char *text,
                          uint32_t timeout_ms, char *line, size_t line_size);
+/* Wait until `text` was written that often. False as above. */
+bool hbt_child_wait_count(struct hbt_child *child, enum hbt_output output, const char *text,
+                          size_t count, uint32_t timeout_ms);
 /* Wait for the end. True: *out_code is the exit code, or 128 + the signal that ended it. */
 bool hbt_child_wait(struct hbt_child *child, uint32_t timeout_ms, int *out_code);
 /* All that it wrote so far, NUL-terminated; a copy, free() it. */

@@ -106,7 +106,8 @@ struct hbt_follower *hbt_follower_start(const char *server, const char *stream, 
   return follower;
 }
 
-bool hbt_follower_wait(struct hbt_follower *follower, int64_t next, uint32_t timeout_ms) {
+static bool wait_for(struct hbt_follower *follower, int64_t next, uint32_t timeout_ms,
+                     bool beyond) {
   uint64_t until_ms = hb_clock_mono_ms() + timeout_ms;
   struct timespec deadline = {.tv_sec = (time_t)(until_ms / 1000),
                               .tv_nsec = (long)(until_ms % 1000) * 1000000};
@@ -115,13 +116,22 @@ bool hbt_follower_wait(struct hbt_follower *follower, int64_t next, uint32_t tim
   while (follower->next < next && !follower->failed && rc == 0) {
     rc = pthread_cond_timedwait(&follower->changed, &follower->lock, &deadline);
   }
-  bool good = follower->next == next && !follower->failed;
+  bool there = beyond ? follower->next >= next : follower->next == next;
+  bool good = there && !follower->failed;
   if (!good) {
     (void)fprintf(stderr, "follower: next is %lld, expected %lld\n", (long long)follower->next,
                   (long long)next);
   }
   pthread_mutex_unlock(&follower->lock);
   return good;
+}
+
+bool hbt_follower_wait(struct hbt_follower *follower, int64_t next, uint32_t timeout_ms) {
+  return wait_for(follower, next, timeout_ms, false);
+}
+
+bool hbt_follower_wait_beyond(struct hbt_follower *follower, int64_t next, uint32_t timeout_ms) {
+  return wait_for(follower, next, timeout_ms, true);
 }
 
 int64_t hbt_follower_next(struct hbt_follower *follower) {

@@ -17,6 +17,8 @@ struct hbt_follower;
 struct hbt_follower *hbt_follower_start(const char *server, const char *stream, int64_t first);
 /* Wait until `next` is the next one due. False: not in time, or a failure (on stderr). */
 bool hbt_follower_wait(struct hbt_follower *follower, int64_t next, uint32_t timeout_ms);
+/* The same, but further is good too. */
+bool hbt_follower_wait_beyond(struct hbt_follower *follower, int64_t next, uint32_t timeout_ms);
 /* The next one due now; INT64_MIN after a failure. */
 int64_t hbt_follower_next(struct hbt_follower *follower);
 /* Ends its thread. True: no failure up to now. NULL is allowed (and true). */

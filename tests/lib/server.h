@@ -26,6 +26,9 @@ struct hbt_server {
 void hbt_server_init(struct hbt_server *server, const char *binary, const struct hbt_tempdir *dir);
 /* Start it and wait for event=ready. False, with its stderr printed, where that does not come. */
 bool hbt_server_start(struct hbt_server *server);
+/* Servers may be started with LD_PRELOAD from here on, also where a sanitizer is in them: its
+ * runtime would rather come first, but what is preloaded (faulty.c) has nothing for it. */
+void hbt_allow_preload(void);
 /* SIGKILL, and wait: nothing of it runs when this returns. */
 void hbt_server_kill(struct hbt_server *server);
 /* SIGTERM, and wait for the exit code; -1: it did not end in time (and is killed). */

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/frame/block.h"
+#include "tests/model/test_batch.h"
 
 #define FAKE_RESERVE(owner, name)                                                      \
   hb_reserve((void **)&(owner)->name, &(owner)->name##_cap, (owner)->name##_count + 1, \
@@ -28,6 +29,32 @@ static void stream_done(struct hb_fake_stream *stream) {
 
 void hb_fake_store_done(struct hb_fake_store *store) {
   for (size_t i = 0; i < HB_FAKE_STREAMS; i++) stream_done(&store->streams[i]);
+}
+
+static void *copy_rows(const void *rows, size_t size) {
+  return size ? hb_memdup(rows, size) : NULL;
+}
+
+static void copy_stream(struct hb_fake_stream *to, const struct hb_fake_stream *from) {
+  stream_done(to);
+  *to = *from;
+  to->blocks_cap = from->blocks_count;
+  to->bundles_cap = from->bundles_count;
+  to->gaps_cap = from->gaps_count;
+  to->refusals_cap = from->refusals_count;
+  to->blocks = copy_rows(from->blocks, from->blocks_count * sizeof *from->blocks);
+  to->bundles = copy_rows(from->bundles, from->bundles_count * sizeof *from->bundles);
+  to->gaps = copy_rows(from->gaps, from->gaps_count * sizeof *from->gaps);
+  to->refusals = copy_rows(from->refusals, from->refusals_count * sizeof *from->refusals);
+  for (size_t i = 0; i < to->blocks_count; i++) hb_bytes_ref(to->blocks[i].block);
+  for (size_t i = 0; i < to->bundles_count; i++) hb_bytes_ref(to->bundles[i].block);
+}
+
+void hb_fake_store_copy(struct hb_fake_store *to, const struct hb_fake_store *from) {
+  for (size_t i = 0; i < HB_FAKE_STREAMS; i++) {
+    if (to->streams[i].id || from->streams[i].id) copy_stream(&to->streams[i], &from->streams[i]);
+  }
+  to->last_commit = from->last_commit;
 }
 
 struct hb_fake_stream *hb_fake_find(struct hb_fake_store *store, uint64_t id) {
@@ -152,6 +179,16 @@ void hb_fake_each(const struct hb_fake_stream *stream,
       visit(context, hb_block_sequence(&block, k), hb_block_frame(&block, k));
     }
   }
+}
+
+bool hb_fake_content(const struct hb_fake_stream *stream, int64_t sequence, uint32_t *out) {
+  struct hb_slice frame;
+  bool found = find_in_log(stream, sequence, &frame);
+  for (size_t i = 0; i < stream->bundles_count && !found; i++) {
+    found = find_in(stream->bundles[i].block, sequence, &frame);
+  }
+  if (found) *out = hb_test_frame_content(frame);
+  return found;
 }
 
 uint64_t hb_fake_held_bytes(const struct hb_fake_stream *stream) {

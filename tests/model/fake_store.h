@@ -39,6 +39,8 @@ struct hb_fake_store {
 };
 
 void hb_fake_store_done(struct hb_fake_store *store);
+/* `to` becomes the same as `from`; what it had is gone. Blocks are shared. */
+void hb_fake_store_copy(struct hb_fake_store *to, const struct hb_fake_store *from);
 /* Writes the record of a new stream. */
 struct hb_fake_stream *hb_fake_add_stream(struct hb_fake_store *store, uint64_t id,
                                           const struct hb_stream_config *config);
@@ -57,6 +59,8 @@ enum hb_code hb_fake_recover(struct hb_fake_store *store, struct hb_ordering *co
 void hb_fake_each(const struct hb_fake_stream *stream,
                   void (*visit)(void *context, int64_t sequence, struct hb_slice frame),
                   void *context);
+/* The content of an event that is stored, released or held; false: it is not there. */
+bool hb_fake_content(const struct hb_fake_stream *stream, int64_t sequence, uint32_t *out);
 uint64_t hb_fake_held_bytes(const struct hb_fake_stream *stream);
 /* I4 and I10 over everything stored of the stream. */
 void hb_fake_check(const struct hb_fake_stream *stream);

@@ -1,14 +1,13 @@
-/* Decides what is UTF-8. ASCII is skipped eight bytes at a time: most payloads are nothing else. */
-#include "client/utf8.h"
+/* Decides what is UTF-8. ASCII is skipped eight bytes at a time: most texts are nothing else. */
+#include "base/utf8.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static bool is_tail(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
-/* Bytes of the well-formed character at `at` (not ASCII), 0 where there is none. */
-static size_t character_size(const uint8_t *at, size_t left) {
+size_t hb_utf8_size(const uint8_t *at, size_t left) {
   uint8_t lead = at[0];
+  if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead <= 0xdf) return left >= 2 && is_tail(at[1]) ? 2 : 0;
   if (lead >= 0xe0 && lead <= 0xef) {
     if (left < 3 || !is_tail(at[1]) || !is_tail(at[2])) return 0;
@@ -23,23 +22,18 @@ static size_t character_size(const uint8_t *at, size_t left) {
   return 0;
 }
 
-bool hbc_utf8_valid(const void *text, size_t size) {
-  const uint8_t *at = text;
+bool hb_utf8_valid(struct hb_slice text) {
   size_t i = 0;
-  while (i < size) {
+  while (i < text.size) {
     uint64_t word;
-    if (size - i >= sizeof word) {
-      memcpy(&word, at + i, sizeof word);
+    if (text.size - i >= sizeof word) {
+      memcpy(&word, text.data + i, sizeof word);
       if (!(word & UINT64_C(0x8080808080808080))) {
         i += sizeof word;
         continue;
       }
     }
-    if (at[i] < 0x80) {
-      i++;
-      continue;
-    }
-    size_t step = character_size(at + i, size - i);
+    size_t step = hb_utf8_size(text.data + i, text.size - i);
     if (step == 0) return false;
     i += step;
   }
