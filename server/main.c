@@ -158,6 +158,11 @@ static void say_ready(const struct server *server) {
            server->config.listen[i]);
   }
   const struct hb_engine_info *info = hb_engine_info(server->engine);
+  if (info->damaged) {
+    hb_log(HB_LOG_WARN, "damaged",
+           "compaction=off advice=\"holdback verify tells what can't be read; restore a backup, or "
+           "take the file DAMAGED away once the store is sound\"");
+  }
   char quoted[4096];
   hb_log(HB_LOG_INFO, "ready",
          "listen=%s recovery_ms=%" PRIu32 " streams=%" PRIu64 " held_events=%" PRIu64 " store=%s",

@@ -40,8 +40,9 @@ struct hb_rocks;
 
 struct hb_rocks_options {
   const char *path;
-  bool create;    /* else a store that is not there is HB_CORRUPT */
-  bool read_only; /* nothing in the folder is changed; what the log has is replayed in memory */
+  bool create;        /* else a store that is not there is HB_CORRUPT */
+  bool read_only;     /* nothing in the folder is changed; what the log has is replayed in memory */
+  bool no_compaction; /* no table is rewritten: see hb_rocks_is_damaged */
   uint64_t wal_bytes_max;
   uint64_t write_buffer_max;
   uint64_t block_cache_max;
@@ -56,6 +57,10 @@ void hb_rocks_close(struct hb_rocks *engine);
 
 /* Flushes and compactions end soon, none begins: only reading and closing are left. */
 void hb_rocks_end_background(struct hb_rocks *engine);
+
+/* A read has met a damaged table since the opening. From then on no table is compacted: a
+ * compaction that met it would end all writing, for every stream. Any thread. */
+bool hb_rocks_is_damaged(const struct hb_rocks *engine);
 
 /* A text of RocksDB as an error, by its documented prefix. `text` is not freed. */
 enum hb_code hb_rocks_error(const char *text, const char *what, struct hb_err *err);

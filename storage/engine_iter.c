@@ -5,6 +5,7 @@
 #include "storage/engine_rocks_internal.h"
 
 struct hb_rocks_iter {
+  struct hb_rocks *engine; /* borrowed */
   rocksdb_iterator_t *iter;
   rocksdb_readoptions_t *options; /* holds pointers into the two bounds */
   struct hb_buf start;
@@ -27,6 +28,7 @@ struct hb_rocks_iter *hb_rocks_iter_create(struct hb_rocks *engine, enum hb_fami
     rocksdb_readoptions_set_iterate_upper_bound(iter->options, (const char *)iter->end.data,
                                                 iter->end.size);
   }
+  iter->engine = engine;
   iter->iter = rocksdb_create_iterator_cf(engine->db, iter->options, engine->families[family]);
   return iter;
 }
@@ -61,7 +63,7 @@ bool hb_rocks_iter_valid(const struct hb_rocks_iter *iter) {
 enum hb_code hb_rocks_iter_error(const struct hb_rocks_iter *iter, struct hb_err *err) {
   char *text = NULL;
   rocksdb_iter_get_error(iter->iter, &text);
-  return hb_rocks_take_error(text, "read", err);
+  return hb_rocks_note(iter->engine, hb_rocks_take_error(text, "read", err));
 }
 
 struct hb_slice hb_rocks_iter_key(const struct hb_rocks_iter *iter) {

@@ -27,6 +27,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.index_idle_ms = or_default(tuning.index_idle_ms, 1000);
   tuning.index_nap_ms = or_default(tuning.index_nap_ms, 100);
   tuning.read_step_bytes = or_default(tuning.read_step_bytes, 16 << 20);
+  tuning.verify_step_bytes = or_default(tuning.verify_step_bytes, 4 << 20);
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */
   tuning.disk_look_ms = or_default(tuning.disk_look_ms, 100);
   tuning.reopen_retry_ms = or_default(tuning.reopen_retry_ms, 1000);
@@ -72,6 +73,7 @@ static enum hb_code open_store(struct hb_engine *engine, struct hb_err *err) {
   memcpy(engine->info.store_id, info->store_id, sizeof engine->info.store_id);
   memcpy(engine->info.incarnation, info->incarnation, sizeof engine->info.incarnation);
   engine->info.created = info->created;
+  engine->info.damaged = info->damaged;
   engine->served_base_ms = info->served_ms;
   engine->sequencer.next_stream = info->next_stream;
   hb_sequencer_create(engine);

@@ -8,8 +8,6 @@
 #include "server/engine/engine_internal.h"
 #include "server/engine/stream_internal.h"
 
-enum { STEP_BYTES = 4 << 20 };
-
 static void note(void *context, const struct hb_finding *finding) {
   struct hb_verification *verification = context;
   hb_reserve((void **)&verification->findings, &verification->findings_cap,
@@ -42,7 +40,7 @@ static void look(struct hb_engine *engine, struct hb_verification *verification)
                                         .context = verification};
     verification->verify = hb_verify_create(&options);
   }
-  verification->finished = !hb_verify_step(verification->verify, STEP_BYTES);
+  verification->finished = !hb_verify_step(verification->verify, engine->tuning.verify_step_bytes);
   verification->counts = *hb_verify_counts(verification->verify);
 }
 
