@@ -127,7 +127,7 @@ static enum hb_code look_through(struct orphans *orphans, struct hb_err *err) {
   for (uint64_t from = 0; !code;) {
     bool any;
     uint64_t stream;
-    uint64_t known;
+    uint64_t known = UINT64_MAX;
     code = find_stream(orphans, iter, from, &any, &stream, err);
     bool has_known = next_known(orphans, from, &known);
     bool unreadable = code == HB_CORRUPT && !any;
