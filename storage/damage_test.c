@@ -412,32 +412,6 @@ static void tables_exchanged(void **state) {
   assert_int_equal(failed, 0);
 }
 
-/* Files of an earlier time, put back. CURRENT and MANIFEST go back together, as a careless copy
- * would: what was written since is known only to the newer MANIFEST, and its log is gone. */
-static void an_older_manifest(void **state) {
-  struct fixture *fixture = *state;
-  struct sound sound;
-  make_sound(fixture, &sound);
-  copy_store(fixture, "sound", "data");
-  open_store(fixture);
-  sound_put_log(fixture, 2, 50, 60);
-  sound_put_record(fixture, 2, -50, 60, 60, 59, 110);
-  apply(fixture);
-  reopen_store(fixture);
-  reopen_store(fixture);
-  close_store(fixture);
-  char from[600];
-  char to[600];
-  const struct file *manifest = pick(&sound.files, "MANIFEST", 0);
-  path_of(fixture, "sound", manifest->name, from);
-  path_of(fixture, "data", manifest->name, to);
-  copy_file(from, to);
-  path_of(fixture, "sound", "db/CURRENT", from);
-  path_of(fixture, "data", "db/CURRENT", to);
-  copy_file(from, to);
-  assert_true(expect(fixture, &sound, "older CURRENT and MANIFEST", REFUSED, NULL));
-}
-
 /* CURRENT that names a file which is not there. */
 static void a_current_that_names_nothing(void **state) {
   struct fixture *fixture = *state;

@@ -14,7 +14,10 @@ with open(sys.argv[1], encoding="utf-8") as stream:
         identity = event["id"]
         if "testSummary" in identity:
             label = identity["testSummary"]["label"]
-            passed[label] = event["testSummary"].get("overallStatus") == "PASSED"
+            status = event["testSummary"].get("overallStatus")
+            passed[label] = status in ("PASSED", "FLAKY")
+            if status == "FLAKY":
+                print("flaky:", label, file=sys.stderr)
         elif "testResult" in identity:
             for output in event["testResult"].get("testActionOutput", []):
                 if output["name"] == "test.log":
