@@ -10,10 +10,32 @@
 #include "base/slice.h"
 #include "base/types.h"
 
-/* One attached processor, in all the store: its stream and a number given once. */
+enum { HB_PROCESSOR_NAME_MAX = 64, HB_SUSPENDED_WHY_MAX = 1000 };
+
+/* One attached processor: its stream, and a number from the counter that numbers streams. */
 struct hb_processor_id {
   uint64_t stream;
-  uint32_t processor;
+  uint64_t processor;
+};
+
+/* What it was attached with, and whether it runs. */
+struct hb_processor_config {
+  char name[HB_PROCESSOR_NAME_MAX + 1];      /* of the attachment, unique in its stream */
+  char processor[HB_PROCESSOR_NAME_MAX + 1]; /* which code runs */
+  struct hb_slice parameters;                /* encoded by who attaches; compared as bytes */
+  bool loaded;                               /* from a shared object */
+  bool stop_on_failure;
+  bool detached; /* its state is kept, nothing runs */
+  bool suspended;
+  int64_t suspended_at;                         /* where suspended */
+  char suspended_why[HB_SUSPENDED_WHY_MAX + 1]; /* where suspended */
+};
+
+/* Written before loaded code runs, since it may end the process: how often it was tried there. */
+struct hb_processor_attempt {
+  int64_t position;
+  uint32_t attempts;
+  int64_t until; /* events below were in the bundle that was tried; one by one from now on */
 };
 
 /* How far it is. Written by the commit that carries what was done up to here, so that it always
