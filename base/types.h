@@ -100,6 +100,8 @@ struct hb_frontier {
   bool any;            /* something was stored; then `highest` is valid */
   int64_t highest;
   struct hb_time max_event_time; /* of released events */
+  bool sealed;                   /* nothing at or above seal_end will ever be stored */
+  int64_t seal_end;
   struct hb_stream_counters counters;
   uint64_t commit; /* number of the commit that wrote the record */
 };

@@ -232,6 +232,7 @@ static void forget(struct hb_engine *engine, struct hb_stream *stream) {
   hb_ordering_remove_stream(engine->sequencer.core, stream->id);
   hb_registry_remove(&engine->sequencer.registry, stream->id);
   hb_publish_drop(engine, stream);
+  hb_processors_forget(engine, stream->id);
   hb_stream_mark_deleted(stream);
   hb_deletion_begin(engine, stream->id, HB_DELETION_FORGET);
 }
@@ -264,6 +265,10 @@ static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
       return update_stream(engine, job, &job->error);
     case HB_JOB_DELETE_STREAM:
       return delete_stream(engine, job, &job->error);
+    case HB_JOB_ATTACH_PROCESSOR:
+      return hb_attach_processor(engine, job, &job->error);
+    case HB_JOB_DETACH_PROCESSOR:
+      return hb_detach_processor(engine, job, &job->error);
     default:
       HB_UNREACHABLE();
   }
@@ -273,6 +278,7 @@ void hb_job_run(struct hb_engine *engine, struct hb_job *job) {
   job->error = (struct hb_err){0};
   enum hb_code code = run(engine, job);
   HB_ASSERT(code == job->error.code);
+  if (job->kind == HB_JOB_ATTACH_PROCESSOR) hb_attach_done(job);
   job->done(job);
 }
 
@@ -282,6 +288,10 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
     job->done(job);
     return;
   }
-  hb_mailbox_post(engine->sequencer.jobs, &job->node);
+  if (job->kind == HB_JOB_ATTACH_PROCESSOR) {
+    hb_pool_post(&engine->background, HB_WORK_ATTACH, &job->node);
+  } else {
+    hb_mailbox_post(engine->sequencer.jobs, &job->node);
+  }
   hb_door_leave(engine);
 }

@@ -55,7 +55,15 @@ void hb_engine_close(struct hb_engine *engine);
 
 /* ---- streams: admin jobs, decided in the sequencer, durable when `done` is called */
 
-enum hb_job_kind { HB_JOB_CREATE_STREAM, HB_JOB_UPDATE_STREAM, HB_JOB_DELETE_STREAM };
+enum hb_job_kind {
+  HB_JOB_CREATE_STREAM,
+  HB_JOB_UPDATE_STREAM,
+  HB_JOB_DELETE_STREAM,
+  HB_JOB_ATTACH_PROCESSOR, /* processors.h */
+  HB_JOB_DETACH_PROCESSOR
+};
+
+struct hb_processor_request;
 
 struct hb_job {
   struct hb_node node; /* the engine's */
@@ -65,6 +73,7 @@ struct hb_job {
    * Out, CREATE and UPDATE: the configuration as it stands. */
   struct hb_stream_config config;
   uint8_t incarnation[HB_INCARNATION_SIZE]; /* out, CREATE */
+  struct hb_processor_request *processor;   /* ATTACH, DETACH; the caller's, until done */
   /* CREATE with the settings that the stream has already is HB_OK; with others HB_EXISTS naming
    * the first field that differs. HB_LIMIT: streams_max. HB_UNIMPLEMENTED: PER_KEY. */
   struct hb_err error;              /* out; code HB_OK on success */

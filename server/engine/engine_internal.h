@@ -15,6 +15,7 @@
 #include "server/engine/names_internal.h"
 #include "server/engine/peers_internal.h"
 #include "server/engine/pool_internal.h"
+#include "server/engine/processor_internal.h"
 #include "server/engine/sequencer_internal.h"
 #include "storage/store.h"
 #include "storage/write.h"
@@ -31,6 +32,10 @@ struct hb_tuning {
   uint32_t index_nap_ms;           /* how often the indexer looks while streams move [100] */
   uint32_t read_step_bytes;        /* what a read does before others come [16 MiB] */
   uint32_t key_page_bytes;         /* frames in a page [3.5 MiB] */
+  uint32_t stuck_ms;               /* a call of user code is told of [30,000] */
+  struct hb_host_budget processing;
+  /* Code that tests bring along, beside the built-ins. */
+  const struct holdback_processor *(*find_processor)(const char *name);
 };
 
 typedef enum hb_code hb_store_write_fn(struct hb_store *store, struct hb_write *write,
@@ -59,6 +64,7 @@ struct hb_engine {
   struct hb_peers peers;
   struct hb_sequencer sequencer;
   struct hb_indexer indexer;
+  struct hb_processors processors;
   struct hb_pool readers;
   struct hb_pool background;
 

@@ -1,9 +1,8 @@
 /* Decides in which order the engine comes to life and ends.
  *
  *   open   store, recovery (recover.c), `default` in a new store, threads
- *   stop   the door is closed; the sequencer finishes what was accepted; indexer, background and
- *          readers end; every callback has been made
- *   close  memory, then the store */
+ *   stop   the door is closed; processors end; the sequencer finishes what was accepted; indexer,
+ * background and readers end; every callback has been made close  memory, then the store */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +25,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.index_idle_ms = or_default(tuning.index_idle_ms, 1000);
   tuning.index_nap_ms = or_default(tuning.index_nap_ms, 100);
   tuning.read_step_bytes = or_default(tuning.read_step_bytes, 16 << 20);
+  tuning.stuck_ms = or_default(tuning.stuck_ms, 30000);
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */
   return tuning;
 }
@@ -45,6 +45,7 @@ static struct hb_engine *create(const struct hb_engine_options *options,
   pthread_cond_init(&engine->deletions_done, NULL);
   hb_names_init(&engine->names);
   hb_indexer_create(engine);
+  hb_processors_init(&engine->processors);
   return engine;
 }
 
@@ -94,6 +95,7 @@ enum hb_code hb_engine_open_tuned(const struct hb_engine_options *options,
   hb_pool_start(&engine->readers, engine, or_default(options->readers, 2), "hb-reader");
   hb_indexer_start(engine);
   hb_sequencer_start(engine);
+  hb_processors_start(engine);
   engine->info.recovery_ms = (uint32_t)(hb_clock_mono_ms() - engine->opened_ms);
   *out = engine;
   return HB_OK;
@@ -110,6 +112,7 @@ void hb_engine_stop(struct hb_engine *engine) {
   engine->door_closed = true;
   pthread_rwlock_unlock(&engine->door);
   if (stopped) return;
+  hb_processors_stop(engine);
   hb_sequencer_stop(engine);
   hb_indexer_stop(engine);
   hb_pool_stop(&engine->background);
@@ -119,6 +122,7 @@ void hb_engine_stop(struct hb_engine *engine) {
 void hb_engine_close(struct hb_engine *engine) {
   if (!engine) return;
   HB_ASSERT(engine->door_closed);
+  hb_processors_done(&engine->processors);
   hb_sequencer_destroy(engine);
   hb_indexer_destroy(engine);
   hb_peers_close(&engine->peers);

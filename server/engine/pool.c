@@ -18,8 +18,8 @@ static struct hb_node *pop_locked(struct hb_pool *pool, enum hb_work kind) {
 
 static struct hb_node *pick_locked(struct hb_pool *pool, enum hb_work *out_kind) {
   static const enum hb_work orders[2][HB_WORK_KINDS] = {
-      {HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_READ, HB_WORK_DELETION},
-      {HB_WORK_READ, HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_DELETION}};
+      {HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_READ, HB_WORK_ATTACH, HB_WORK_DELETION},
+      {HB_WORK_READ, HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_ATTACH, HB_WORK_DELETION}};
   const enum hb_work *order = orders[pool->turn++ % 2];
   for (int i = 0; i < HB_WORK_KINDS; i++) {
     struct hb_node *node = pop_locked(pool, order[i]);
@@ -36,6 +36,7 @@ static void run(struct hb_pool *pool, enum hb_work kind, struct hb_node *node) {
       [HB_WORK_FETCH] = hb_fetch_run,
       [HB_WORK_NEED] = hb_need_run,
       [HB_WORK_READ] = hb_read_run,
+      [HB_WORK_ATTACH] = hb_attach_prepare,
       [HB_WORK_DELETION] = hb_deletion_run};
   runs[kind](pool->engine, node);
 }

@@ -16,7 +16,14 @@ struct hb_engine;
 struct hb_need;
 struct hb_stream;
 
-enum hb_work { HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_READ, HB_WORK_DELETION, HB_WORK_KINDS };
+enum hb_work {
+  HB_WORK_FETCH,
+  HB_WORK_NEED,
+  HB_WORK_READ,
+  HB_WORK_ATTACH,
+  HB_WORK_DELETION,
+  HB_WORK_KINDS
+};
 
 struct hb_pool {
   struct hb_engine *engine; /* immutable, as threads and count */

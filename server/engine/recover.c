@@ -97,8 +97,9 @@ static enum hb_code check_log(struct hb_engine *engine, const struct hb_stored_s
 
 /* ---- one stream */
 
-static void publish(struct hb_engine *engine, const struct hb_stored_stream *stored,
-                    const struct hb_stream_config *resolved) {
+/* One reference. */
+static struct hb_stream *publish(struct hb_engine *engine, const struct hb_stored_stream *stored,
+                                 const struct hb_stream_config *resolved) {
   struct hb_stream *stream =
       hb_stream_create(stored->stream, engine->info.incarnation, &stored->config, resolved);
   stream->indexed_known = stored->has_indexed_to;
@@ -110,7 +111,7 @@ static void publish(struct hb_engine *engine, const struct hb_stored_stream *sto
   stream->touched = 0;
   engine->info.streams++;
   engine->info.held_events += stream->status.held_events;
-  hb_stream_unref(stream);
+  return stream;
 }
 
 static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_stream *stored,
@@ -124,8 +125,11 @@ static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_str
     code = hb_ordering_recover_end(core, stored->stream, hb_sequencer_now(engine), err);
   }
   if (code == HB_OK) {
-    publish(engine, stored, &resolved);
-  } else {
+    struct hb_stream *stream = publish(engine, stored, &resolved);
+    code = hb_processors_recover(engine, stream, err);
+    hb_stream_unref(stream);
+  }
+  if (code != HB_OK) {
     hb_err_wrap(err, "stream '%s' (id %" PRIu64 ")", stored->config.name, stored->stream);
   }
   return code;

@@ -139,6 +139,34 @@ bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit 
   return sequencer->unpublished_bytes < UNPUBLISHED_BYTES_MAX || hb_sequencer_sync(engine);
 }
 
+/* A write of its own that no fsync waits for: results are shown with the next one (I2). */
+void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_commit *commit) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  struct hb_processor *processor = commit->processor;
+  if (sequencer->failed || processor->gone) {
+    hb_processor_answer(processor, HB_BUNDLE_LOST);
+    return;
+  }
+  uint64_t number = hb_ordering_take_number(sequencer->core);
+  hb_publish_touch_stream(engine, processor->results, number);
+  struct hb_err err = {0};
+  hb_store_write_fn *store_write = atomic_load(&engine->store_write);
+  if (store_write(engine->store, commit->write, number, commit->durable, &err) != HB_OK) {
+    hb_sequencer_fail(engine, &err);
+    hb_processor_answer(processor, HB_BUNDLE_LOST);
+    return;
+  }
+  if (commit->bundle) hb_processor_note_written(engine, processor, commit->bundle);
+  bool durable = commit->durable;
+  hb_processor_answer(processor, HB_BUNDLE_WRITTEN); /* `commit` may be gone from here on */
+  if (durable) {
+    note_synced(engine);
+  } else {
+    note_unsynced(engine);
+    if (sequencer->unpublished_bytes >= UNPUBLISHED_BYTES_MAX) (void)hb_sequencer_sync(engine);
+  }
+}
+
 struct hb_write *hb_sequencer_begin_rows(struct hb_engine *engine) {
   HB_ASSERT(!engine->sequencer.failed);
   HB_ASSERT(hb_write_is_empty(engine->sequencer.write));
