@@ -26,15 +26,15 @@ struct self {
   struct hb_buf value; /* scratch */
 };
 
-static const struct holdback_bytes NO_NAME = {NULL, 0};
+static const struct hbp_bytes NO_NAME = {NULL, 0};
 
 /* ---- parameters */
 
-static bool is_text(struct holdback_bytes value, const char *text) {
+static bool is_text(struct hbp_bytes value, const char *text) {
   return value.size == strlen(text) && memcmp(value.data, text, value.size) == 0;
 }
 
-static bool take_every(struct self *self, struct holdback_bytes value) {
+static bool take_every(struct self *self, struct hbp_bytes value) {
   uint64_t every = 0;
   if (!value.size || value.size > 9) return false;
   for (size_t i = 0; i < value.size; i++) {
@@ -47,7 +47,7 @@ static bool take_every(struct self *self, struct holdback_bytes value) {
 }
 
 /* What is wrong with the parameter; NULL: nothing. */
-static const char *take(struct self *self, const struct holdback_parameter *parameter) {
+static const char *take(struct self *self, const struct hbp_parameter *parameter) {
   bool counts = self->kind != DISTINCT;
   if (counts && strcmp(parameter->name, "every") == 0) {
     return take_every(self, parameter->value) ? NULL : "must be a number from 1 to 999999999";
@@ -71,7 +71,7 @@ static void destroy(void *context) {
   free(self);
 }
 
-static int create(enum kind kind, const struct holdback_parameter *parameters, size_t count,
+static int create(enum kind kind, const struct hbp_parameter *parameters, size_t count,
                   void **out_self, char *error, size_t error_size) {
   struct self *self = hb_calloc(1, sizeof *self);
   self->kind = kind;
@@ -81,10 +81,10 @@ static int create(enum kind kind, const struct holdback_parameter *parameters, s
     if (!why) continue;
     (void)snprintf(error, error_size, "parameter '%.64s' %s", parameters[i].name, why);
     destroy(self);
-    return HOLDBACK_FAILED;
+    return HBP_FAILED;
   }
   *out_self = self;
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
 /* ---- what the kinds keep */
@@ -113,19 +113,19 @@ static bool fold(enum kind kind, bool any, hb_number old, hb_number number, hb_n
 }
 
 /* Append to `value` what the kind keeps after this event; `had` is what it kept (with `any`). */
-static int keep(struct self *self, const struct holdback_host *host,
-                const struct holdback_event *event, bool any, struct holdback_bytes had) {
+static int keep(struct self *self, const struct hbp_host *host, const struct hbp_event *event,
+                bool any, struct hbp_bytes had) {
   struct hb_buf *value = &self->value;
-  if (self->kind == PASSTHROUGH || self->kind == COUNT) return HOLDBACK_OK;
+  if (self->kind == PASSTHROUGH || self->kind == COUNT) return HBP_OK;
   if (self->kind == LAST) {
     hb_buf_append(value, event->payload.data, event->payload.size);
-    return HOLDBACK_OK;
+    return HBP_OK;
   }
   if (self->kind == CONCAT) {
     hb_buf_append(value, had.data, had.size);
     if (any) hb_buf_append(value, self->separator.data, self->separator.size);
     hb_buf_append(value, event->payload.data, event->payload.size);
-    if (value->size <= SEEN_SIZE + (size_t)CONCAT_MAX) return HOLDBACK_OK;
+    if (value->size <= SEEN_SIZE + (size_t)CONCAT_MAX) return HBP_OK;
     return host->give_up(host, "the key's payloads together are above 1048576 bytes");
   }
   char error[ERROR_SIZE];
@@ -138,12 +138,12 @@ static int keep(struct self *self, const struct holdback_host *host,
     return host->give_up(host, "the sum is out of range");
   }
   put_number(value, number);
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
 /* The result that a state (without `seen`) stands for. */
-static int tell(const struct self *self, const struct holdback_host *host, uint64_t seen,
-                struct holdback_bytes kept) {
+static int tell(const struct self *self, const struct hbp_host *host, uint64_t seen,
+                struct hbp_bytes kept) {
   char text[HB_NUMBER_TEXT_SIZE];
   size_t size;
   switch (self->kind) {
@@ -165,49 +165,47 @@ static int tell(const struct self *self, const struct holdback_host *host, uint6
     default:
       return host->emit(host, kept);
   }
-  return host->emit(host, (struct holdback_bytes){text, size});
+  return host->emit(host, (struct hbp_bytes){text, size});
 }
 
 /* ---- events */
 
-static struct holdback_bytes rest_of(struct holdback_bytes value) {
+static struct hbp_bytes rest_of(struct hbp_bytes value) {
   if (value.size < SEEN_SIZE) return NO_NAME;
-  return (struct holdback_bytes){(const uint8_t *)value.data + SEEN_SIZE, value.size - SEEN_SIZE};
+  return (struct hbp_bytes){(const uint8_t *)value.data + SEEN_SIZE, value.size - SEEN_SIZE};
 }
 
-static int on_event(void *context, const struct holdback_host *host,
-                    const struct holdback_event *event) {
+static int on_event(void *context, const struct hbp_host *host, const struct hbp_event *event) {
   struct self *self = context;
   if (self->kind == PASSTHROUGH && self->every == 1) return host->emit(host, event->payload);
-  struct holdback_bytes value = {NULL, 0};
+  struct hbp_bytes value = {NULL, 0};
   int found = 0;
-  if (host->state_get(host, NO_NAME, &value, &found)) return HOLDBACK_FAILED;
+  if (host->state_get(host, NO_NAME, &value, &found)) return HBP_FAILED;
   uint64_t seen = value.size >= SEEN_SIZE ? hb_get_u64_le(value.data) : 0;
   hb_buf_clear(&self->value);
   hb_put_u64_le(hb_buf_reserve(&self->value, SEEN_SIZE), seen + 1);
   self->value.size = SEEN_SIZE;
-  if (keep(self, host, event, seen > 0, rest_of(value))) return HOLDBACK_FAILED;
-  struct holdback_bytes now = {self->value.data, self->value.size};
-  if (host->state_put(host, NO_NAME, now)) return HOLDBACK_FAILED;
-  if (self->at_end || seen % self->every) return HOLDBACK_OK;
-  struct holdback_bytes kept = self->kind == PASSTHROUGH ? event->payload : rest_of(now);
+  if (keep(self, host, event, seen > 0, rest_of(value))) return HBP_FAILED;
+  struct hbp_bytes now = {self->value.data, self->value.size};
+  if (host->state_put(host, NO_NAME, now)) return HBP_FAILED;
+  if (self->at_end || seen % self->every) return HBP_OK;
+  struct hbp_bytes kept = self->kind == PASSTHROUGH ? event->payload : rest_of(now);
   return tell(self, host, seen + 1, kept);
 }
 
-static int on_end(void *context, const struct holdback_host *host, const struct holdback_end *end) {
+static int on_end(void *context, const struct hbp_host *host, const struct hbp_end *end) {
   const struct self *self = context;
   (void)end;
-  if (!self->at_end) return HOLDBACK_OK;
-  struct holdback_bytes value = {NULL, 0};
+  if (!self->at_end) return HBP_OK;
+  struct hbp_bytes value = {NULL, 0};
   int found = 0;
-  if (host->state_get(host, NO_NAME, &value, &found)) return HOLDBACK_FAILED;
-  if (!found) return HOLDBACK_OK;
+  if (host->state_get(host, NO_NAME, &value, &found)) return HBP_FAILED;
+  if (!found) return HBP_OK;
   return tell(self, host, hb_get_u64_le(value.data), rest_of(value));
 }
 
 /* A payload is a state's name; a long one is remembered by its 128-bit hash. */
-static int on_distinct(void *context, const struct holdback_host *host,
-                       const struct holdback_event *event) {
+static int on_distinct(void *context, const struct hbp_host *host, const struct hbp_event *event) {
   enum { PLAIN_MAX = 1024 };
   struct self *self = context;
   hb_buf_clear(&self->value);
@@ -220,12 +218,12 @@ static int on_distinct(void *context, const struct holdback_host *host,
     hb_buf_append_u8(&self->value, 'h');
     hb_buf_append(&self->value, hash.digest, sizeof hash.digest);
   }
-  struct holdback_bytes name = {self->value.data, self->value.size};
-  struct holdback_bytes value;
+  struct hbp_bytes name = {self->value.data, self->value.size};
+  struct hbp_bytes value;
   int found = 0;
-  if (host->state_get(host, name, &value, &found)) return HOLDBACK_FAILED;
-  if (found) return HOLDBACK_OK;
-  if (host->state_put(host, name, NO_NAME)) return HOLDBACK_FAILED;
+  if (host->state_get(host, name, &value, &found)) return HBP_FAILED;
+  if (found) return HBP_OK;
+  if (host->state_put(host, name, NO_NAME)) return HBP_FAILED;
   return host->emit(host, event->payload);
 }
 
@@ -243,31 +241,25 @@ static int on_distinct(void *context, const struct holdback_host *host,
   X(CONCAT, concat, "the key's payloads joined; separator=TEXT, every=N, emit=each|end", on_event, \
     on_end)
 
-#define KIND_CREATE(KIND, name, help, event, end)                                               \
-  static int create_##name(const struct holdback_parameter *parameters, size_t count,           \
-                           void **out_self, char *error, size_t error_size) {                   \
-    return create(KIND, parameters, count, out_self, error, error_size);                        \
-  }                                                                                             \
-  static const struct holdback_processor name##_processor = {HOLDBACK_PROCESSOR_ABI,            \
-                                                             sizeof(struct holdback_processor), \
-                                                             #name,                             \
-                                                             help,                              \
-                                                             create_##name,                     \
-                                                             destroy,                           \
-                                                             event,                             \
-                                                             NULL,                              \
-                                                             end};
+#define KIND_CREATE(KIND, name, help, event, end)                                                 \
+  static int create_##name(const struct hbp_parameter *parameters, size_t count, void **out_self, \
+                           char *error, size_t error_size) {                                      \
+    return create(KIND, parameters, count, out_self, error, error_size);                          \
+  }                                                                                               \
+  static const struct hbp_processor name##_processor =                                            \
+      {HBP_ABI, sizeof(struct hbp_processor), #name, help, create_##name, destroy, event, NULL,   \
+       end};
 KINDS(KIND_CREATE)
 
 #define KIND_ENTRY(KIND, name, help, event, end) &name##_processor,
-static const struct holdback_processor *const ALL[] = {KINDS(KIND_ENTRY)};
+static const struct hbp_processor *const ALL[] = {KINDS(KIND_ENTRY)};
 
-const struct holdback_processor *const *hb_builtin_all(size_t *out_count) {
+const struct hbp_processor *const *hb_builtin_all(size_t *out_count) {
   *out_count = sizeof ALL / sizeof ALL[0];
   return ALL;
 }
 
-const struct holdback_processor *hb_builtin_find(const char *name) {
+const struct hbp_processor *hb_builtin_find(const char *name) {
   for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
     if (strcmp(ALL[i]->name, name) == 0) return ALL[i];
   }

@@ -7,8 +7,8 @@
 #include "processing/holdback/processor.h"
 
 /* NULL: none has that name. */
-const struct holdback_processor *hb_builtin_find(const char *name);
+const struct hbp_processor *hb_builtin_find(const char *name);
 /* All of them, in the order of README.md. Static. */
-const struct holdback_processor *const *hb_builtin_all(size_t *out_count);
+const struct hbp_processor *const *hb_builtin_all(size_t *out_count);
 
 #endif

@@ -5,64 +5,61 @@
 #include "base/frame/wire.h"
 #include "processing/host_internal.h"
 
-static struct hb_slice slice(struct holdback_bytes bytes) {
-  return hb_slice_of(bytes.data, bytes.size);
-}
+static struct hb_slice slice(struct hbp_bytes bytes) { return hb_slice_of(bytes.data, bytes.size); }
 
-static struct hb_host *host_of(const struct holdback_host *calls) { return calls->context; }
+static struct hb_host *host_of(const struct hbp_host *calls) { return calls->context; }
 
 static int fail_text(struct hb_host *host, const char *text) {
-  if (host->call.failed) return HOLDBACK_FAILED; /* the first reason is the reason */
+  if (host->call.failed) return HBP_FAILED; /* the first reason is the reason */
   host->call.failed = true;
   hb_buf_clear(&host->explanation);
   hb_buf_append(&host->explanation, text, strnlen(text, HB_EXPLANATION_MAX));
-  return HOLDBACK_FAILED;
+  return HBP_FAILED;
 }
 
-static int give_up(const struct holdback_host *calls, const char *text) {
+static int give_up(const struct hbp_host *calls, const char *text) {
   return fail_text(host_of(calls), text ? text : "");
 }
 
-static bool is_name(struct hb_host *host, struct holdback_bytes name) {
-  if (name.size <= HOLDBACK_STATE_NAME_MAX) return true;
+static bool is_name(struct hb_host *host, struct hbp_bytes name) {
+  if (name.size <= HBP_STATE_NAME_MAX) return true;
   (void)fail_text(host, "the name of a state or timer is above 4096 bytes");
   return false;
 }
 
 /* ---- states */
 
-static int state_get(const struct holdback_host *calls, struct holdback_bytes name,
-                     struct holdback_bytes *out_value, int *out_found) {
+static int state_get(const struct hbp_host *calls, struct hbp_bytes name,
+                     struct hbp_bytes *out_value, int *out_found) {
   struct hb_host *host = host_of(calls);
   *out_found = 0;
-  *out_value = (struct holdback_bytes){NULL, 0};
-  if (!is_name(host, name) || host->broken.code != HB_OK) return HOLDBACK_FAILED;
+  *out_value = (struct hbp_bytes){NULL, 0};
+  if (!is_name(host, name) || host->broken.code != HB_OK) return HBP_FAILED;
   struct hb_state *state;
   if (hb_cache_get(&host->cache, host->call.key, slice(name), &state, &host->broken) != HB_OK) {
-    return HOLDBACK_FAILED;
+    return HBP_FAILED;
   }
-  if (!state->present) return HOLDBACK_OK;
+  if (!state->present) return HBP_OK;
   *out_found = 1;
-  *out_value = (struct holdback_bytes){state->value, state->value_size};
-  return HOLDBACK_OK;
+  *out_value = (struct hbp_bytes){state->value, state->value_size};
+  return HBP_OK;
 }
 
-static int state_put(const struct holdback_host *calls, struct holdback_bytes name,
-                     struct holdback_bytes value) {
+static int state_put(const struct hbp_host *calls, struct hbp_bytes name, struct hbp_bytes value) {
   struct hb_host *host = host_of(calls);
-  if (!is_name(host, name)) return HOLDBACK_FAILED;
-  if (value.size > HOLDBACK_STATE_VALUE_MAX) {
+  if (!is_name(host, name)) return HBP_FAILED;
+  if (value.size > HBP_STATE_VALUE_MAX) {
     return fail_text(host, "the value of a state is above 4194304 bytes");
   }
   hb_cache_put(&host->cache, host->call.key, slice(name), true, slice(value));
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
-static int state_clear(const struct holdback_host *calls, struct holdback_bytes name) {
+static int state_clear(const struct hbp_host *calls, struct hbp_bytes name) {
   struct hb_host *host = host_of(calls);
-  if (!is_name(host, name)) return HOLDBACK_FAILED;
+  if (!is_name(host, name)) return HBP_FAILED;
   hb_cache_put(&host->cache, host->call.key, slice(name), false, (struct hb_slice){0});
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
 /* ---- results */
@@ -123,13 +120,13 @@ static bool has_room(const struct hb_host *host) {
 
 static int emit_slices(struct hb_host *host, struct hb_slice key, struct hb_slice payload) {
   struct hb_call *call = &host->call;
-  if (key.size > HOLDBACK_RESULT_MAX || payload.size > HOLDBACK_RESULT_MAX - key.size) {
+  if (key.size > HBP_RESULT_MAX || payload.size > HBP_RESULT_MAX - key.size) {
     return fail_text(host, "a result is above 3145728 bytes");
   }
-  if (call->emitted++ < host->place.skip) return HOLDBACK_OK; /* committed before */
+  if (call->emitted++ < host->place.skip) return HBP_OK; /* committed before */
   if (call->cut || !has_room(host)) {
     call->cut = true;
-    return HOLDBACK_OK;
+    return HBP_OK;
   }
   size_t offset = host->frames.size;
   append_frame(host, key, payload);
@@ -143,16 +140,16 @@ static int emit_slices(struct hb_host *host, struct hb_slice key, struct hb_slic
                          .size = (uint32_t)(host->frames.size - offset),
                          .max_time = host->place.results_time};
   host->place.next_result++;
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
-static int emit(const struct holdback_host *calls, struct holdback_bytes payload) {
+static int emit(const struct hbp_host *calls, struct hbp_bytes payload) {
   struct hb_host *host = host_of(calls);
   return emit_slices(host, host->call.key, slice(payload));
 }
 
-static int emit_with_key(const struct holdback_host *calls, struct holdback_bytes key,
-                         struct holdback_bytes payload) {
+static int emit_with_key(const struct hbp_host *calls, struct hbp_bytes key,
+                         struct hbp_bytes payload) {
   enum { KEY_MAX = 65536 };
   if (key.size > KEY_MAX) return fail_text(host_of(calls), "a result's key is above 65536 bytes");
   return emit_slices(host_of(calls), slice(key), slice(payload));
@@ -167,10 +164,9 @@ static void add_op(struct hb_host *host, bool set, struct hb_slice name, struct 
   hb_buf_append(&host->names, name.data, name.size);
 }
 
-static int timer_set(const struct holdback_host *calls, struct holdback_bytes name,
-                     struct holdback_time time) {
+static int timer_set(const struct hbp_host *calls, struct hbp_bytes name, struct hbp_time time) {
   struct hb_host *host = host_of(calls);
-  if (!is_name(host, name)) return HOLDBACK_FAILED;
+  if (!is_name(host, name)) return HBP_FAILED;
   if (!time.present || time.nanos < 0 || time.nanos > 999999999) {
     return fail_text(host, "a timer's time is absent, or its nanos are not 0 to 999999999");
   }
@@ -178,17 +174,17 @@ static int timer_set(const struct holdback_host *calls, struct holdback_bytes na
     return fail_text(host, "as many timers are set as the processor may have");
   }
   /* After the end nothing would stop timers that set timers. */
-  if (host->place.phase != HB_PHASE_EVENTS) return HOLDBACK_OK;
+  if (host->place.phase != HB_PHASE_EVENTS) return HBP_OK;
   add_op(host, true, slice(name),
          (struct hb_time){.seconds = time.seconds, .nanos = time.nanos, .present = true});
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
-static int timer_clear(const struct holdback_host *calls, struct holdback_bytes name) {
+static int timer_clear(const struct hbp_host *calls, struct hbp_bytes name) {
   struct hb_host *host = host_of(calls);
-  if (!is_name(host, name)) return HOLDBACK_FAILED;
+  if (!is_name(host, name)) return HBP_FAILED;
   add_op(host, false, slice(name), (struct hb_time){0});
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
 static void apply_ops(struct hb_host *host) {
@@ -210,16 +206,16 @@ static void apply_ops(struct hb_host *host) {
 /* ---- a call from begin to end */
 
 void hb_call_init(struct hb_host *host) {
-  host->calls = (struct holdback_host){.size = sizeof host->calls,
-                                       .context = host,
-                                       .state_get = state_get,
-                                       .state_put = state_put,
-                                       .state_clear = state_clear,
-                                       .emit = emit,
-                                       .emit_with_key = emit_with_key,
-                                       .timer_set = timer_set,
-                                       .timer_clear = timer_clear,
-                                       .give_up = give_up};
+  host->calls = (struct hbp_host){.size = sizeof host->calls,
+                                  .context = host,
+                                  .state_get = state_get,
+                                  .state_put = state_put,
+                                  .state_clear = state_clear,
+                                  .emit = emit,
+                                  .emit_with_key = emit_with_key,
+                                  .timer_set = timer_set,
+                                  .timer_clear = timer_clear,
+                                  .give_up = give_up};
 }
 
 void hb_call_begin(struct hb_host *host, enum hb_cause cause, int64_t position, struct hb_slice key,
@@ -245,7 +241,7 @@ static void drop_results(struct hb_host *host) {
 
 bool hb_call_end(struct hb_host *host, int code) {
   struct hb_call *call = &host->call;
-  if (code != HOLDBACK_OK && !call->failed) {
+  if (code != HBP_OK && !call->failed) {
     (void)fail_text(host, "the processor failed and gave no reason");
   }
   if (call->failed || host->broken.code != HB_OK) {

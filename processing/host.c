@@ -131,34 +131,33 @@ static enum hb_host_result end_call(struct hb_host *host, int code, struct hb_sl
 
 /* ---- calls */
 
-static struct holdback_bytes bytes_of(struct hb_slice slice) {
-  return (struct holdback_bytes){slice.data, slice.size};
+static struct hbp_bytes bytes_of(struct hb_slice slice) {
+  return (struct hbp_bytes){slice.data, slice.size};
 }
 
-static struct holdback_time time_of(struct hb_time time) {
-  return (struct holdback_time){
-      .seconds = time.seconds, .nanos = time.nanos, .present = time.present};
+static struct hbp_time time_of(struct hb_time time) {
+  return (struct hbp_time){.seconds = time.seconds, .nanos = time.nanos, .present = time.present};
 }
 
 /* The timer that fires next is gone afterwards, unless the call was cut. */
 static enum hb_host_result run_timer(struct hb_host *host, int64_t position, struct hb_err *err) {
   const struct hb_timer *timer = hb_timers_first(&host->timers);
   struct hb_timer_row row = hb_timer_row(timer);
-  struct holdback_timer given = {.size = sizeof given,
-                                 .key = bytes_of(row.key),
-                                 .name = bytes_of(row.name),
-                                 .time = time_of(row.time),
-                                 .position = position,
-                                 .watermark = time_of(host->place.watermark)};
+  struct hbp_timer given = {.size = sizeof given,
+                            .key = bytes_of(row.key),
+                            .name = bytes_of(row.name),
+                            .time = time_of(row.time),
+                            .position = position,
+                            .watermark = time_of(host->place.watermark)};
   uint8_t *key = hb_memdup(row.key.data, row.key.size);
   hb_call_begin(host, HB_CAUSE_TIMER, position, hb_slice_of(key, row.key.size), row.time);
-  int code = HOLDBACK_OK;
+  int code = HBP_OK;
   if (host->processor->on_timer) {
     code = host->processor->on_timer(host->self, &host->calls, &given);
   }
   /* It is not set any more when what the call sets takes its place; a cut call runs again. */
-  bool again = host->call.cut && code == HOLDBACK_OK && !host->call.failed;
-  bool stops = host->stop_on_failure && (code != HOLDBACK_OK || host->call.failed);
+  bool again = host->call.cut && code == HBP_OK && !host->call.failed;
+  bool stops = host->stop_on_failure && (code != HBP_OK || host->call.failed);
   if (!again && !stops && host->broken.code == HB_OK) hb_timers_remove(&host->timers, timer);
   enum hb_host_result result = end_call(host, code, (struct hb_slice){0}, err);
   free(key);
@@ -168,20 +167,20 @@ static enum hb_host_result run_timer(struct hb_host *host, int64_t position, str
 
 static enum hb_host_result run_event(struct hb_host *host, const struct hb_event *event,
                                      int64_t position, struct hb_err *err) {
-  struct holdback_event given = {.size = sizeof given,
-                                 .key = bytes_of(hb_event_key(event)),
-                                 .payload = bytes_of(hb_event_payload(event)),
-                                 .position = position,
-                                 .sequence = event->sequence,
-                                 .time = time_of(event->time),
-                                 .watermark = time_of(host->place.watermark),
-                                 .initial = (event->flags & HB_EVENT_INITIAL) != 0,
-                                 .last = (event->flags & HB_EVENT_LAST) != 0};
+  struct hbp_event given = {.size = sizeof given,
+                            .key = bytes_of(hb_event_key(event)),
+                            .payload = bytes_of(hb_event_payload(event)),
+                            .position = position,
+                            .sequence = event->sequence,
+                            .time = time_of(event->time),
+                            .watermark = time_of(host->place.watermark),
+                            .initial = (event->flags & HB_EVENT_INITIAL) != 0,
+                            .last = (event->flags & HB_EVENT_LAST) != 0};
   struct hb_slice frame = hb_event_frame(event);
   size_t lead = 1; /* the tag; then the length, whose last byte is below 0x80 */
   while (lead < frame.size && frame.data[lead] >= 0x80) lead++;
   lead++;
-  given.encoded = (struct holdback_bytes){frame.data + lead, frame.size - lead};
+  given.encoded = (struct hbp_bytes){frame.data + lead, frame.size - lead};
   hb_call_begin(host, HB_CAUSE_EVENT, position, hb_event_key(event), event->time);
   int code = host->processor->on_event(host->self, &host->calls, &given);
   return end_call(host, code, frame, err);
@@ -189,10 +188,10 @@ static enum hb_host_result run_event(struct hb_host *host, const struct hb_event
 
 static enum hb_host_result run_end(struct hb_host *host, int64_t position, struct hb_slice key,
                                    struct hb_err *err) {
-  struct holdback_end given = {.size = sizeof given,
-                               .key = bytes_of(key),
-                               .position = position,
-                               .watermark = time_of(host->place.watermark)};
+  struct hbp_end given = {.size = sizeof given,
+                          .key = bytes_of(key),
+                          .position = position,
+                          .watermark = time_of(host->place.watermark)};
   hb_call_begin(host, HB_CAUSE_END, position, key, host->place.watermark);
   int code = host->processor->on_end(host->self, &host->calls, &given);
   return end_call(host, code, (struct hb_slice){0}, err);

@@ -46,7 +46,7 @@ struct hb_host_budget {
 };
 
 struct hb_host_options {
-  const struct holdback_processor *processor;
+  const struct hbp_processor *processor;
   void *self; /* made by processor->create; the caller destroys it after the host */
   struct hb_state_source source;
   struct hb_host_budget budget;

@@ -52,12 +52,12 @@ struct hb_call {
 };
 
 struct hb_host {
-  const struct holdback_processor *processor;
+  const struct hbp_processor *processor;
   void *self;
   struct hb_state_source source;
   struct hb_host_budget budget;
   bool stop_on_failure;
-  struct holdback_host calls; /* what user code gets */
+  struct hbp_host calls; /* what user code gets */
 
   struct hb_processor_place place;
   struct hb_buf end_key;

@@ -198,8 +198,8 @@ static void make_event(struct hb_buf *out, int64_t sequence, const struct ev *ev
 
 struct run {
   struct store *store;
-  const struct holdback_processor *processor;
-  const struct holdback_parameter *parameters;
+  const struct hbp_processor *processor;
+  const struct hbp_parameter *parameters;
   size_t parameters_count;
   struct hb_host_budget budget;
   bool stop_on_failure;
@@ -298,9 +298,9 @@ static void told(const struct store *store, char *out, size_t size) {
   }
 }
 
-static void check(const struct holdback_processor *processor,
-                  const struct holdback_parameter *parameters, size_t parameters_count,
-                  const struct ev *events, size_t count, bool seal, const char *expected) {
+static void check(const struct hbp_processor *processor, const struct hbp_parameter *parameters,
+                  size_t parameters_count, const struct ev *events, size_t count, bool seal,
+                  const char *expected) {
   struct store store = {0};
   struct run run = {.store = &store,
                     .processor = processor,
@@ -324,12 +324,12 @@ static void test_builtins(void **state) {
   (void)state;
   static const struct ev EVENTS[] = {
       {"a", "3", 0}, {"b", "10", 0}, {"a", "-1.5", 0}, {"a", "3", 0}, {"b", "0.000000001", 0}};
-  static const struct holdback_parameter EVERY_2[] = {{"every", BYTES("2")}};
-  static const struct holdback_parameter AT_END[] = {{"emit", BYTES("end")}};
-  static const struct holdback_parameter COMMA[] = {{"separator", BYTES(",")}};
+  static const struct hbp_parameter EVERY_2[] = {{"every", BYTES("2")}};
+  static const struct hbp_parameter AT_END[] = {{"emit", BYTES("end")}};
+  static const struct hbp_parameter COMMA[] = {{"separator", BYTES(",")}};
   static const struct {
     const char *name;
-    const struct holdback_parameter *parameters;
+    const struct hbp_parameter *parameters;
     size_t parameters_count;
     const char *expected;
   } CASES[] = {
@@ -359,7 +359,7 @@ static void test_parameters(void **state) {
   (void)state;
   static const struct {
     const char *processor;
-    struct holdback_parameter parameter;
+    struct hbp_parameter parameter;
     const char *error;
   } CASES[] = {
       {"count", {"each", BYTES("1")}, "parameter 'each' is not known to this processor"},
@@ -371,9 +371,9 @@ static void test_parameters(void **state) {
   for (size_t i = 0; i < COUNT(CASES); i++) {
     char error[200];
     void *self = NULL;
-    const struct holdback_processor *processor = hb_builtin_find(CASES[i].processor);
+    const struct hbp_processor *processor = hb_builtin_find(CASES[i].processor);
     assert_int_equal(processor->create(&CASES[i].parameter, 1, &self, error, sizeof error),
-                     HOLDBACK_FAILED);
+                     HBP_FAILED);
     assert_string_equal(error, CASES[i].error);
   }
   assert_null(hb_builtin_find("nothing"));
@@ -400,82 +400,78 @@ static void test_bad_number(void **state) {
  * c = clear it, t<digit> = a timer so many seconds after the event, f = fail, x = that of key "x"
  */
 
-static int chaos_create(const struct holdback_parameter *parameters, size_t count, void **out_self,
+static int chaos_create(const struct hbp_parameter *parameters, size_t count, void **out_self,
                         char *error, size_t error_size) {
   (void)parameters;
   (void)count;
   (void)error;
   (void)error_size;
   *out_self = NULL;
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
-static struct holdback_bytes text(const char *bytes) {
-  return (struct holdback_bytes){bytes, strlen(bytes)};
-}
+static struct hbp_bytes text(const char *bytes) { return (struct hbp_bytes){bytes, strlen(bytes)}; }
 
-static int chaos_count(const struct holdback_host *host) {
-  struct holdback_bytes value;
+static int chaos_count(const struct hbp_host *host) {
+  struct hbp_bytes value;
   int found;
-  if (host->state_get(host, text("n"), &value, &found)) return HOLDBACK_FAILED;
+  if (host->state_get(host, text("n"), &value, &found)) return HBP_FAILED;
   char number[24];
-  int n = found ? atoi((const char *)value.data) : 0;
+  int n = found ? (int)strtol((const char *)value.data, NULL, 10) : 0;
   snprintf(number, sizeof number, "%d", n + 1);
-  if (host->state_put(host, text("n"), (struct holdback_bytes){number, strlen(number) + 1})) {
-    return HOLDBACK_FAILED;
+  if (host->state_put(host, text("n"), (struct hbp_bytes){number, strlen(number) + 1})) {
+    return HBP_FAILED;
   }
   return host->emit(host, text(number));
 }
 
-static int chaos_event(void *self, const struct holdback_host *host,
-                       const struct holdback_event *event) {
+static int chaos_event(void *self, const struct hbp_host *host, const struct hbp_event *event) {
   (void)self;
   const char *at = event->payload.data;
   const char *end = at + event->payload.size;
   for (; at < end; at++) {
-    if (*at == 'r' && host->emit(host, event->payload)) return HOLDBACK_FAILED;
-    if (*at == 's' && chaos_count(host)) return HOLDBACK_FAILED;
-    if (*at == 'c' && host->state_clear(host, text("n"))) return HOLDBACK_FAILED;
-    if (*at == 'x' && host->emit_with_key(host, text("x"), text("other"))) return HOLDBACK_FAILED;
+    if (*at == 'r' && host->emit(host, event->payload)) return HBP_FAILED;
+    if (*at == 's' && chaos_count(host)) return HBP_FAILED;
+    if (*at == 'c' && host->state_clear(host, text("n"))) return HBP_FAILED;
+    if (*at == 'x' && host->emit_with_key(host, text("x"), text("other"))) return HBP_FAILED;
     if (*at == 'f') return host->give_up(host, "told to");
     if (*at != 't') continue;
-    struct holdback_time time = event->time;
+    struct hbp_time time = event->time;
     time.present = 1;
     time.seconds += *++at - '0';
-    struct holdback_bytes name = {at, 1};
-    if (host->timer_set(host, name, time)) return HOLDBACK_FAILED;
+    struct hbp_bytes name = {at, 1};
+    if (host->timer_set(host, name, time)) return HBP_FAILED;
   }
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
 /* Two results, one with the watermark; a timer named 9 sets one more. */
-static int chaos_timer(void *self, const struct holdback_host *host,
-                       const struct holdback_timer *timer) {
+static int chaos_timer(void *self, const struct hbp_host *host, const struct hbp_timer *timer) {
   (void)self;
   char line[80];
   snprintf(line, sizeof line, "t%.*s@%lld<%lld", (int)timer->name.size,
            (const char *)timer->name.data, (long long)timer->time.seconds,
            (long long)timer->watermark.seconds);
-  if (host->emit(host, text(line)) || chaos_count(host)) return HOLDBACK_FAILED;
-  if (timer->name.size != 1 || *(const char *)timer->name.data != '9') return HOLDBACK_OK;
-  struct holdback_time time = timer->time;
+  if (host->emit(host, text(line)) || chaos_count(host)) return HBP_FAILED;
+  if (timer->name.size != 1 || *(const char *)timer->name.data != '9') return HBP_OK;
+  struct hbp_time time = timer->time;
   time.seconds++;
   return host->timer_set(host, text("more"), time);
 }
 
-static int chaos_end(void *self, const struct holdback_host *host, const struct holdback_end *end) {
+static int chaos_end(void *self, const struct hbp_host *host, const struct hbp_end *end) {
   (void)self;
   (void)end;
-  return host->emit(host, text("end")) || chaos_count(host) ? HOLDBACK_FAILED : HOLDBACK_OK;
+  return host->emit(host, text("end")) || chaos_count(host) ? HBP_FAILED : HBP_OK;
 }
 
-static const struct holdback_processor CHAOS = {.abi_version = HOLDBACK_PROCESSOR_ABI,
-                                                .size = sizeof CHAOS,
-                                                .name = "chaos",
-                                                .create = chaos_create,
-                                                .on_event = chaos_event,
-                                                .on_timer = chaos_timer,
-                                                .on_end = chaos_end};
+static const struct hbp_processor CHAOS = {.abi_version = HBP_ABI,
+                                           .size = sizeof CHAOS,
+                                           .name = "chaos",
+                                           .create = chaos_create,
+                                           .on_event = chaos_event,
+                                           .on_timer = chaos_timer,
+                                           .on_end = chaos_end};
 
 /* Timers fire by time, then key, then order of setting, just before the first event whose time is
  * not before them, whatever its key; an event without a time fires none. */

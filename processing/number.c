@@ -7,7 +7,7 @@
 
 enum { DECIMALS = 9, SHOWN = 40 };
 
-static bool refuse(struct holdback_bytes text, const char *why, char *error, size_t error_size) {
+static bool refuse(struct hbp_bytes text, const char *why, char *error, size_t error_size) {
   char shown[SHOWN + 1];
   const uint8_t *bytes = text.data;
   size_t size = text.size < SHOWN ? text.size : SHOWN;
@@ -22,7 +22,7 @@ static bool refuse(struct holdback_bytes text, const char *why, char *error, siz
 
 static bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
 
-bool hb_number_parse(struct holdback_bytes text, hb_number *out, char *error, size_t error_size) {
+bool hb_number_parse(struct hbp_bytes text, hb_number *out, char *error, size_t error_size) {
   static const char SHAPE[] = "is no number: digits, a '-' before them, at most 9 after a '.'";
   const uint8_t *at = text.data;
   const uint8_t *end = at + text.size;

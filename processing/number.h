@@ -14,7 +14,7 @@ typedef __int128 hb_number; /* in billionths */
 enum { HB_NUMBER_TEXT_SIZE = 56 };
 
 /* False: `error` says what is wrong with it. */
-bool hb_number_parse(struct holdback_bytes text, hb_number *out, char *error, size_t error_size);
+bool hb_number_parse(struct hbp_bytes text, hb_number *out, char *error, size_t error_size);
 /* The shortest text of it; returns its size without the NUL. */
 size_t hb_number_print(hb_number number, char out[HB_NUMBER_TEXT_SIZE]);
 /* False: out of range. */

@@ -8,9 +8,7 @@
 
 #include "processing/number.h"
 
-static struct holdback_bytes bytes(const char *text) {
-  return (struct holdback_bytes){text, strlen(text)};
-}
+static struct hbp_bytes bytes(const char *text) { return (struct hbp_bytes){text, strlen(text)}; }
 
 /* What is a number comes back as its shortest text. */
 static void test_round_trip(void **state) {

@@ -35,7 +35,7 @@ struct hb_tuning {
   uint32_t stuck_ms;               /* a call of user code is told of [30,000] */
   struct hb_host_budget processing;
   /* Code that tests bring along, beside the built-ins. */
-  const struct holdback_processor *(*find_processor)(const char *name);
+  const struct hbp_processor *(*find_processor)(const char *name);
 };
 
 typedef enum hb_code hb_store_write_fn(struct hb_store *store, struct hb_write *write,

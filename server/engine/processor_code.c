@@ -32,21 +32,21 @@ void hb_parameters_append(struct hb_buf *out, const char *name, struct hb_slice 
   hb_buf_append(out, value.data, value.size);
 }
 
-static bool take(struct hb_slice *rest, struct holdback_parameter *out) {
+static bool take(struct hb_slice *rest, struct hbp_parameter *out) {
   if (rest->size < 7) return false;
   size_t size = (size_t)(rest->data[0] | rest->data[1] << 8);
   if (rest->size - 7 < size || rest->data[2 + size] != 0) return false;
   size_t value = hb_get_u32_le(rest->data + 3 + size);
   if (rest->size - 7 - size < value) return false;
   out->name = (const char *)rest->data + 2;
-  out->value = (struct holdback_bytes){rest->data + 7 + size, value};
+  out->value = (struct hbp_bytes){rest->data + 7 + size, value};
   *rest = hb_slice_of(rest->data + 7 + size + value, rest->size - 7 - size - value);
   return true;
 }
 
-enum hb_code hb_parameters_decode(struct hb_slice bytes, struct holdback_parameter **out,
+enum hb_code hb_parameters_decode(struct hb_slice bytes, struct hbp_parameter **out,
                                   size_t *out_count, struct hb_err *err) {
-  struct holdback_parameter *parameters = NULL;
+  struct hbp_parameter *parameters = NULL;
   size_t count = 0;
   size_t cap = 0;
   while (bytes.size > 0) {
@@ -62,8 +62,8 @@ enum hb_code hb_parameters_decode(struct hb_slice bytes, struct holdback_paramet
 
 /* ---- code */
 
-static const struct holdback_processor *find(struct hb_engine *engine, const char *name) {
-  const struct holdback_processor *code = NULL;
+static const struct hbp_processor *find(struct hb_engine *engine, const char *name) {
+  const struct hbp_processor *code = NULL;
   if (engine->tuning.find_processor) code = engine->tuning.find_processor(name);
   return code ? code : hb_builtin_find(name);
 }
@@ -71,7 +71,7 @@ static const struct holdback_processor *find(struct hb_engine *engine, const cha
 static enum hb_code no_code(const char *name, struct hb_err *err) {
   char known[256] = "";
   size_t count;
-  const struct holdback_processor *const *all = hb_builtin_all(&count);
+  const struct hbp_processor *const *all = hb_builtin_all(&count);
   for (size_t i = 0; i < count; i++) {
     size_t used = strlen(known);
     (void)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", all[i]->name);
@@ -82,12 +82,12 @@ static enum hb_code no_code(const char *name, struct hb_err *err) {
 
 static enum hb_code make(struct hb_attached_code *attached, struct hb_slice parameters,
                          struct hb_err *err) {
-  struct holdback_parameter *array = NULL;
+  struct hbp_parameter *array = NULL;
   size_t count = 0;
   enum hb_code code = hb_parameters_decode(parameters, &array, &count, err);
   if (code != HB_OK) return code;
   char error[256] = "";
-  if (attached->code->create(array, count, &attached->self, error, sizeof error) != HOLDBACK_OK) {
+  if (attached->code->create(array, count, &attached->self, error, sizeof error) != HBP_OK) {
     error[sizeof error - 1] = '\0';
     code = hb_err_set(err, HB_INVALID, "PROCESSOR_PARAMETERS_INVALID", "processor '%s': %s",
                       attached->code->name, error[0] ? error : "create failed without a reason");

@@ -26,64 +26,62 @@ enum { EVENTS = 3000, BATCH = 50, KEYS = 17, RUNS_MAX = 40 };
 /* ---- the processor: 0 to 4 results per event, a state, timers that emit and set timers, failures;
  * each 500th event has more results than three bundles hold */
 
-static int burst_create(const struct holdback_parameter *parameters, size_t count, void **out_self,
+static int burst_create(const struct hbp_parameter *parameters, size_t count, void **out_self,
                         char *error, size_t error_size) {
   (void)parameters;
   (void)count;
   (void)error;
   (void)error_size;
   *out_self = NULL;
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
-static int step(const struct holdback_host *host, const char *what, long long at) {
-  static const struct holdback_bytes NAME = {"n", 1};
-  struct holdback_bytes value;
+static int step(const struct hbp_host *host, const char *what, long long at) {
+  static const struct hbp_bytes NAME = {"n", 1};
+  struct hbp_bytes value;
   int found;
   uint32_t count = 0;
-  if (host->state_get(host, NAME, &value, &found)) return HOLDBACK_FAILED;
+  if (host->state_get(host, NAME, &value, &found)) return HBP_FAILED;
   if (found) memcpy(&count, value.data, sizeof count);
   count++;
-  value = (struct holdback_bytes){&count, sizeof count};
-  if (host->state_put(host, NAME, value)) return HOLDBACK_FAILED;
+  value = (struct hbp_bytes){&count, sizeof count};
+  if (host->state_put(host, NAME, value)) return HBP_FAILED;
   char line[64];
   int size = snprintf(line, sizeof line, "%s%u@%lld", what, count, at);
-  return host->emit(host, (struct holdback_bytes){line, (size_t)size});
+  return host->emit(host, (struct hbp_bytes){line, (size_t)size});
 }
 
-static int burst_event(void *self, const struct holdback_host *host,
-                       const struct holdback_event *event) {
+static int burst_event(void *self, const struct hbp_host *host, const struct hbp_event *event) {
   (void)self;
   int64_t results = event->sequence % 500 ? event->sequence % 5 : 50;
   for (int64_t i = 0; i < results; i++) {
-    if (step(host, "e", event->position)) return HOLDBACK_FAILED;
+    if (step(host, "e", event->position)) return HBP_FAILED;
   }
   if (event->sequence % 7 == 0) {
-    struct holdback_time time = event->time;
+    struct hbp_time time = event->time;
     time.seconds += event->sequence % 13;
-    if (host->timer_set(host, (struct holdback_bytes){"t", 1}, time)) return HOLDBACK_FAILED;
+    if (host->timer_set(host, (struct hbp_bytes){"t", 1}, time)) return HBP_FAILED;
   }
-  return event->sequence % 11 ? HOLDBACK_OK : host->give_up(host, "each eleventh");
+  return event->sequence % 11 ? HBP_OK : host->give_up(host, "each eleventh");
 }
 
-static int burst_timer(void *self, const struct holdback_host *host,
-                       const struct holdback_timer *timer) {
+static int burst_timer(void *self, const struct hbp_host *host, const struct hbp_timer *timer) {
   (void)self;
-  if (step(host, "t", timer->time.seconds)) return HOLDBACK_FAILED;
-  if (timer->time.seconds % 3) return HOLDBACK_OK;
-  struct holdback_time time = timer->time;
+  if (step(host, "t", timer->time.seconds)) return HBP_FAILED;
+  if (timer->time.seconds % 3) return HBP_OK;
+  struct hbp_time time = timer->time;
   time.seconds++;
-  return host->timer_set(host, (struct holdback_bytes){"u", 1}, time);
+  return host->timer_set(host, (struct hbp_bytes){"u", 1}, time);
 }
 
-static const struct holdback_processor BURST = {.abi_version = HOLDBACK_PROCESSOR_ABI,
-                                                .size = sizeof BURST,
-                                                .name = "burst",
-                                                .create = burst_create,
-                                                .on_event = burst_event,
-                                                .on_timer = burst_timer};
+static const struct hbp_processor BURST = {.abi_version = HBP_ABI,
+                                           .size = sizeof BURST,
+                                           .name = "burst",
+                                           .create = burst_create,
+                                           .on_event = burst_event,
+                                           .on_timer = burst_timer};
 
-static const struct holdback_processor *find_burst(const char *name) {
+static const struct hbp_processor *find_burst(const char *name) {
   return strcmp(name, "burst") == 0 ? &BURST : NULL;
 }
 

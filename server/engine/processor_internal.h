@@ -22,7 +22,7 @@ struct hb_job;
 
 /* Code that is ready to run. */
 struct hb_attached_code {
-  const struct holdback_processor *code;
+  const struct hbp_processor *code;
   void *library; /* of a shared object */
   void *self;
 };

@@ -339,18 +339,17 @@ static void set_gate(bool open) {
   pthread_mutex_unlock(&gate_mutex);
 }
 
-static int gate_create(const struct holdback_parameter *parameters, size_t count, void **out_self,
+static int gate_create(const struct hbp_parameter *parameters, size_t count, void **out_self,
                        char *error, size_t error_size) {
   (void)parameters;
   (void)count;
   (void)error;
   (void)error_size;
   *out_self = NULL;
-  return HOLDBACK_OK;
+  return HBP_OK;
 }
 
-static int gate_event(void *self, const struct holdback_host *host,
-                      const struct holdback_event *event) {
+static int gate_event(void *self, const struct hbp_host *host, const struct hbp_event *event) {
   (void)self;
   pthread_mutex_lock(&gate_mutex);
   gate_waiting = true;
@@ -360,13 +359,13 @@ static int gate_event(void *self, const struct holdback_host *host,
   return host->emit(host, event->payload);
 }
 
-static const struct holdback_processor GATE = {.abi_version = HOLDBACK_PROCESSOR_ABI,
-                                               .size = sizeof GATE,
-                                               .name = "gate",
-                                               .create = gate_create,
-                                               .on_event = gate_event};
+static const struct hbp_processor GATE = {.abi_version = HBP_ABI,
+                                          .size = sizeof GATE,
+                                          .name = "gate",
+                                          .create = gate_create,
+                                          .on_event = gate_event};
 
-static const struct holdback_processor *find_gate(const char *name) {
+static const struct hbp_processor *find_gate(const char *name) {
   return strcmp(name, "gate") == 0 ? &GATE : NULL;
 }
 

@@ -17,16 +17,15 @@
 #include "storage/processor_rows.h"
 
 struct hb_engine;
-struct holdback_parameter;
+struct hbp_parameter;
 
 /* ---- parameters as bytes: what is stored, and compared when one is attached again */
 
 /* In the order of names, each name once: equal parameters are equal bytes. */
 void hb_parameters_append(struct hb_buf *out, const char *name, struct hb_slice value);
 /* An array that the caller frees; names and values are borrowed from `bytes`. HB_CORRUPT. */
-HB_MUST_CHECK enum hb_code hb_parameters_decode(struct hb_slice bytes,
-                                                struct holdback_parameter **out, size_t *out_count,
-                                                struct hb_err *err);
+HB_MUST_CHECK enum hb_code hb_parameters_decode(struct hb_slice bytes, struct hbp_parameter **out,
+                                                size_t *out_count, struct hb_err *err);
 
 /* ---- attaching and detaching */
 
