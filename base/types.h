@@ -33,7 +33,8 @@ enum hb_reason {
   HB_REASON_UNVERIFIED = 6,
   HB_REASON_CHAIN_CONFLICT = 7,
   HB_REASON_QUOTA = 8,
-  HB_REASON_HELD_EVENTS = 9
+  HB_REASON_HELD_EVENTS = 9,
+  HB_REASON_SEALED = 10
 };
 
 struct hb_range {

@@ -16,7 +16,7 @@ static const char *const outcome_names[] = {
 /* Index = holdback.v1.OutcomeReason. */
 static const char *const reason_names[] = {
     "",           "AHEAD",          "HELD_BYTES", "GAPS",        "SERVER_MEMORY", "DISK_RESERVE",
-    "UNVERIFIED", "CHAIN_CONFLICT", "QUOTA",      "HELD_EVENTS",
+    "UNVERIFIED", "CHAIN_CONFLICT", "QUOTA",      "HELD_EVENTS", "SEALED",
 };
 
 static const char *look_up(const char *const *names, size_t count, int number) {

@@ -22,11 +22,12 @@ static void take_states(struct hb_host *host) {
   }
 }
 
-static size_t take_list(const struct hb_timer *first, struct hb_timer_row **rows, size_t *cap) {
+static size_t take_list(const struct hb_event_timer *first, struct hb_timer_row **rows,
+                        size_t *cap) {
   size_t count = 0;
-  for (const struct hb_timer *timer = first; timer; timer = timer->next) {
+  for (const struct hb_event_timer *timer = first; timer; timer = timer->next) {
     hb_reserve((void **)rows, cap, count + 1, sizeof **rows);
-    (*rows)[count++] = hb_timer_row(timer);
+    (*rows)[count++] = hb_event_timer_row(timer);
   }
   return count;
 }
@@ -105,7 +106,7 @@ static void drop_blocks(struct hb_host *host) {
 void hb_host_committed(struct hb_host *host) {
   drop_blocks(host);
   hb_cache_committed(&host->cache);
-  hb_timers_committed(&host->timers);
+  hb_event_timers_committed(&host->timers);
   host->results_count = 0;
   hb_buf_clear(&host->frames);
   host->failures_count = 0;

@@ -95,7 +95,7 @@ static void append_number(struct hb_buf *out, uint32_t field, uint64_t number) {
 /* A frame as in holdback.v1.ResultBatch: its fields have the numbers that an Event's have, so that
  * whatever reads an event's key or time reads a result's. */
 static void append_frame(struct hb_host *host, struct hb_slice key, struct hb_slice payload) {
-  const struct hb_call *call = &host->call;
+  const struct hb_user_call *call = &host->call;
   struct hb_buf *out = &host->frames;
   uint64_t position = (uint64_t)host->place.next_result;
   size_t time = time_size(call->time);
@@ -119,7 +119,7 @@ static bool has_room(const struct hb_host *host) {
 }
 
 static int emit_slices(struct hb_host *host, struct hb_slice key, struct hb_slice payload) {
-  struct hb_call *call = &host->call;
+  struct hb_user_call *call = &host->call;
   if (key.size > HBP_RESULT_MAX || payload.size > HBP_RESULT_MAX - key.size) {
     return fail_text(host, "a result is above 3145728 bytes");
   }
@@ -192,20 +192,20 @@ static void apply_ops(struct hb_host *host) {
     const struct hb_timer_op *op = &host->ops[i];
     struct hb_slice name = hb_slice_of(host->names.data + op->name_offset, op->name_size);
     if (!op->set) {
-      hb_timers_clear(&host->timers, host->call.key, name);
+      hb_event_timers_clear(&host->timers, host->call.key, name);
       continue;
     }
     struct hb_timer_row row = {.time = op->time,
                                .key = host->call.key,
                                .creation = host->place.next_creation++,
                                .name = name};
-    hb_timers_set(&host->timers, &row, false);
+    hb_event_timers_set(&host->timers, &row, false);
   }
 }
 
 /* ---- a call from begin to end */
 
-void hb_call_init(struct hb_host *host) {
+void hb_user_call_init(struct hb_host *host) {
   host->calls = (struct hbp_host){.size = sizeof host->calls,
                                   .context = host,
                                   .state_get = state_get,
@@ -218,29 +218,29 @@ void hb_call_init(struct hb_host *host) {
                                   .give_up = give_up};
 }
 
-void hb_call_begin(struct hb_host *host, enum hb_cause cause, int64_t position, struct hb_slice key,
-                   struct hb_time time) {
-  host->call = (struct hb_call){.cause = cause,
-                                .position = position,
-                                .key = key,
-                                .time = time,
-                                .first_result = host->results_count,
-                                .first_byte = host->frames.size,
-                                .first_time = host->place.results_time};
+void hb_user_call_begin(struct hb_host *host, enum hb_cause cause, int64_t position,
+                        struct hb_slice key, struct hb_time time) {
+  host->call = (struct hb_user_call){.cause = cause,
+                                     .position = position,
+                                     .key = key,
+                                     .time = time,
+                                     .first_result = host->results_count,
+                                     .first_byte = host->frames.size,
+                                     .first_time = host->place.results_time};
   host->ops_count = 0;
   hb_buf_clear(&host->names);
 }
 
 static void drop_results(struct hb_host *host) {
-  const struct hb_call *call = &host->call;
+  const struct hb_user_call *call = &host->call;
   host->place.next_result -= (int64_t)(host->results_count - call->first_result);
   host->place.results_time = call->first_time;
   host->results_count = call->first_result;
   host->frames.size = call->first_byte;
 }
 
-bool hb_call_end(struct hb_host *host, int code) {
-  struct hb_call *call = &host->call;
+bool hb_user_call_end(struct hb_host *host, int code) {
+  struct hb_user_call *call = &host->call;
   if (code != HBP_OK && !call->failed) {
     (void)fail_text(host, "the processor failed and gave no reason");
   }

@@ -31,8 +31,8 @@ struct hb_host *hb_host_create(const struct hb_host_options *options) {
   host->budget = budget_of(&options->budget);
   host->stop_on_failure = options->stop_on_failure;
   hb_cache_init(&host->cache, &host->source, host->budget.cache_bytes);
-  hb_timers_init(&host->timers);
-  hb_call_init(host);
+  hb_event_timers_init(&host->timers);
+  hb_user_call_init(host);
   return host;
 }
 
@@ -40,7 +40,7 @@ void hb_host_destroy(struct hb_host *host) {
   if (!host) return;
   hb_bundle_done(host);
   hb_cache_done(&host->cache);
-  hb_timers_done(&host->timers);
+  hb_event_timers_done(&host->timers);
   hb_buf_done(&host->end_key);
   hb_buf_done(&host->names);
   hb_buf_done(&host->explanation);
@@ -61,7 +61,7 @@ void hb_host_restore(struct hb_host *host, const struct hb_processor_place *plac
 }
 
 void hb_host_restore_timer(struct hb_host *host, const struct hb_timer_row *row) {
-  hb_timers_set(&host->timers, row, true);
+  hb_event_timers_set(&host->timers, row, true);
 }
 
 const struct hb_processor_place *hb_host_place(const struct hb_host *host) { return &host->place; }
@@ -83,7 +83,7 @@ static bool is_full(const struct hb_host *host) {
   return host->results_count >= host->budget.results || host->events >= host->budget.events ||
          host->frames.size >= host->budget.result_bytes ||
          host->cache.dirty_bytes + host->failed_bytes.size +
-                 host->timers.changes * sizeof(struct hb_timer) >=
+                 host->timers.changes * sizeof(struct hb_event_timer) >=
              host->budget.change_bytes;
 }
 
@@ -107,7 +107,7 @@ static void keep_failure(struct hb_host *host, struct hb_slice frame) {
 /* How the call ended, for who drives. DONE: it is over, with or without success. */
 static enum hb_host_result end_call(struct hb_host *host, int code, struct hb_slice frame,
                                     struct hb_err *err) {
-  bool stands = hb_call_end(host, code);
+  bool stands = hb_user_call_end(host, code);
   if (host->broken.code != HB_OK) {
     if (err) *err = host->broken;
     return HB_HOST_ERROR;
@@ -141,8 +141,8 @@ static struct hbp_time time_of(struct hb_time time) {
 
 /* The timer that fires next is gone afterwards, unless the call was cut. */
 static enum hb_host_result run_timer(struct hb_host *host, int64_t position, struct hb_err *err) {
-  const struct hb_timer *timer = hb_timers_first(&host->timers);
-  struct hb_timer_row row = hb_timer_row(timer);
+  const struct hb_event_timer *timer = hb_event_timers_first(&host->timers);
+  struct hb_timer_row row = hb_event_timer_row(timer);
   struct hbp_timer given = {.size = sizeof given,
                             .key = bytes_of(row.key),
                             .name = bytes_of(row.name),
@@ -150,7 +150,7 @@ static enum hb_host_result run_timer(struct hb_host *host, int64_t position, str
                             .position = position,
                             .watermark = time_of(host->place.watermark)};
   uint8_t *key = hb_memdup(row.key.data, row.key.size);
-  hb_call_begin(host, HB_CAUSE_TIMER, position, hb_slice_of(key, row.key.size), row.time);
+  hb_user_call_begin(host, HB_CAUSE_TIMER, position, hb_slice_of(key, row.key.size), row.time);
   int code = HBP_OK;
   if (host->processor->on_timer) {
     code = host->processor->on_timer(host->self, &host->calls, &given);
@@ -158,7 +158,7 @@ static enum hb_host_result run_timer(struct hb_host *host, int64_t position, str
   /* It is not set any more when what the call sets takes its place; a cut call runs again. */
   bool again = host->call.cut && code == HBP_OK && !host->call.failed;
   bool stops = host->stop_on_failure && (code != HBP_OK || host->call.failed);
-  if (!again && !stops && host->broken.code == HB_OK) hb_timers_remove(&host->timers, timer);
+  if (!again && !stops && host->broken.code == HB_OK) hb_event_timers_remove(&host->timers, timer);
   enum hb_host_result result = end_call(host, code, (struct hb_slice){0}, err);
   free(key);
   if (result == HB_HOST_DONE) host->place.timers_fired++;
@@ -181,7 +181,7 @@ static enum hb_host_result run_event(struct hb_host *host, const struct hb_event
   while (lead < frame.size && frame.data[lead] >= 0x80) lead++;
   lead++;
   given.encoded = (struct hbp_bytes){frame.data + lead, frame.size - lead};
-  hb_call_begin(host, HB_CAUSE_EVENT, position, hb_event_key(event), event->time);
+  hb_user_call_begin(host, HB_CAUSE_EVENT, position, hb_event_key(event), event->time);
   int code = host->processor->on_event(host->self, &host->calls, &given);
   return end_call(host, code, frame, err);
 }
@@ -192,7 +192,7 @@ static enum hb_host_result run_end(struct hb_host *host, int64_t position, struc
                           .key = bytes_of(key),
                           .position = position,
                           .watermark = time_of(host->place.watermark)};
-  hb_call_begin(host, HB_CAUSE_END, position, key, host->place.watermark);
+  hb_user_call_begin(host, HB_CAUSE_END, position, key, host->place.watermark);
   int code = host->processor->on_end(host->self, &host->calls, &given);
   return end_call(host, code, (struct hb_slice){0}, err);
 }
@@ -200,7 +200,7 @@ static enum hb_host_result run_end(struct hb_host *host, int64_t position, struc
 /* ---- events */
 
 static bool is_due(const struct hb_host *host, struct hb_time time) {
-  const struct hb_timer *timer = hb_timers_first(&host->timers);
+  const struct hb_event_timer *timer = hb_event_timers_first(&host->timers);
   return timer && time.present && hb_time_compare(timer->time, time) <= 0;
 }
 
@@ -232,7 +232,7 @@ void hb_host_skip_to(struct hb_host *host, int64_t position) {
 /* ---- the end */
 
 static enum hb_host_result last_timers(struct hb_host *host, int64_t position, struct hb_err *err) {
-  while (hb_timers_first(&host->timers)) {
+  while (hb_event_timers_first(&host->timers)) {
     if (is_full(host)) return HB_HOST_FULL;
     enum hb_host_result result = run_timer(host, position, err);
     if (result != HB_HOST_DONE) return result;

@@ -38,7 +38,7 @@ struct hb_failure {
 };
 
 /* The call of user code that runs. */
-struct hb_call {
+struct hb_user_call {
   enum hb_cause cause;
   int64_t position;
   struct hb_slice key;
@@ -63,9 +63,9 @@ struct hb_host {
   struct hb_buf end_key;
   bool touched; /* since the last commit */
   struct hb_cache cache;
-  struct hb_timers timers;
+  struct hb_event_timers timers;
 
-  struct hb_call call;
+  struct hb_user_call call;
   struct hb_timer_op *ops;
   size_t ops_count;
   size_t ops_cap;
@@ -94,12 +94,12 @@ struct hb_host {
 };
 
 /* call.c */
-void hb_call_init(struct hb_host *host);
-void hb_call_begin(struct hb_host *host, enum hb_cause cause, int64_t position, struct hb_slice key,
-                   struct hb_time time);
+void hb_user_call_init(struct hb_host *host);
+void hb_user_call_begin(struct hb_host *host, enum hb_cause cause, int64_t position,
+                        struct hb_slice key, struct hb_time time);
 /* After the call has returned `code`. True: what it did stands; false: none of it does, or with
  * call.cut only the results that had room. */
-bool hb_call_end(struct hb_host *host, int code);
+bool hb_user_call_end(struct hb_host *host, int code);
 
 /* bundle.c */
 void hb_bundle_done(struct hb_host *host);

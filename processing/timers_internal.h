@@ -13,10 +13,10 @@
 #include "base/types.h"
 #include "storage/processor_rows.h"
 
-struct hb_timer {
-  struct hb_timer *hash_next;
-  struct hb_timer *next; /* in `fresh` (both ways) or in `gone` */
-  struct hb_timer *previous;
+struct hb_event_timer {
+  struct hb_event_timer *hash_next;
+  struct hb_event_timer *next; /* in `fresh` (both ways) or in `gone` */
+  struct hb_event_timer *previous;
   size_t at; /* in the heap */
   struct hb_time time;
   uint64_t creation;
@@ -27,26 +27,28 @@ struct hb_timer {
   uint8_t id[]; /* key, then name */
 };
 
-struct hb_timers {
-  struct hb_timer **heap; /* the first one fires next */
+struct hb_event_timers {
+  struct hb_event_timer **heap; /* the first one fires next */
   size_t count;
   size_t cap;
-  struct hb_timer **slots;
+  struct hb_event_timer **slots;
   size_t slots_count;
-  struct hb_timer *fresh; /* set, and not in the store */
-  struct hb_timer *gone;  /* in the store, and not set any more; owned */
-  size_t changes;         /* since the last commit */
+  struct hb_event_timer *fresh; /* set, and not in the store */
+  struct hb_event_timer *gone;  /* in the store, and not set any more; owned */
+  size_t changes;               /* since the last commit */
 };
 
-void hb_timers_init(struct hb_timers *timers);
-void hb_timers_done(struct hb_timers *timers);
+void hb_event_timers_init(struct hb_event_timers *timers);
+void hb_event_timers_done(struct hb_event_timers *timers);
 /* In place of the key's timer of that name. `stored`: it was read from the store. */
-void hb_timers_set(struct hb_timers *timers, const struct hb_timer_row *row, bool stored);
-void hb_timers_clear(struct hb_timers *timers, struct hb_slice key, struct hb_slice name);
+void hb_event_timers_set(struct hb_event_timers *timers, const struct hb_timer_row *row,
+                         bool stored);
+void hb_event_timers_clear(struct hb_event_timers *timers, struct hb_slice key,
+                           struct hb_slice name);
 /* The one that fires next; NULL: none is set. */
-const struct hb_timer *hb_timers_first(const struct hb_timers *timers);
-void hb_timers_remove(struct hb_timers *timers, const struct hb_timer *timer);
-struct hb_timer_row hb_timer_row(const struct hb_timer *timer);
-void hb_timers_committed(struct hb_timers *timers);
+const struct hb_event_timer *hb_event_timers_first(const struct hb_event_timers *timers);
+void hb_event_timers_remove(struct hb_event_timers *timers, const struct hb_event_timer *timer);
+struct hb_timer_row hb_event_timer_row(const struct hb_event_timer *timer);
+void hb_event_timers_committed(struct hb_event_timers *timers);
 
 #endif

@@ -254,6 +254,34 @@ static enum hb_code delete_stream(struct hb_engine *engine, struct hb_job *job,
   return code;
 }
 
+/* ---- seal */
+
+static enum hb_code seal_stream(struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
+  struct hb_ordering *core = engine->sequencer.core;
+  struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
+  if (!stream) return hb_err_no_stream(err, job->config.name);
+  struct hb_stream_status status;
+  bool known = hb_ordering_status(core, stream->id, hb_sequencer_now(engine), &status);
+  HB_ASSERT(known);
+  enum hb_code code = hb_ordering_check_seal(core, stream->id, job->seal_end, err);
+  if (code == HB_OK && !status.record.sealed) {
+    status.record.sealed = true;
+    status.record.seal_end = job->seal_end;
+    struct hb_write *write = hb_sequencer_begin_rows(engine);
+    hb_write_put_frontier(write, stream->id, &status.record);
+    if (hb_sequencer_apply_rows(engine, err)) {
+      hb_ordering_seal(core, stream->id, job->seal_end);
+      hb_publish_touch(engine, stream->id, UINT64_MAX);
+      hb_publish_all(engine);
+      stream->touched = 0;
+    } else {
+      code = HB_UNAVAILABLE;
+    }
+  }
+  hb_stream_unref(stream);
+  return code;
+}
+
 /* ---- jobs */
 
 static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
@@ -265,6 +293,8 @@ static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
       return update_stream(engine, job, &job->error);
     case HB_JOB_DELETE_STREAM:
       return delete_stream(engine, job, &job->error);
+    case HB_JOB_SEAL_STREAM:
+      return seal_stream(engine, job, &job->error);
     case HB_JOB_ATTACH_PROCESSOR:
       return hb_attach_processor(engine, job, &job->error);
     case HB_JOB_DETACH_PROCESSOR:

@@ -118,26 +118,29 @@ void hb_processor_show(struct hb_processor *processor) {
 
 /* ---- results: a stream that only looks like one */
 
-static struct hb_stream_status status_of(int64_t next_result, struct hb_time time) {
+/* `ended`: nothing will follow, as after the end of a sealed stream. */
+static struct hb_stream_status status_of(int64_t next_result, struct hb_time time, bool ended) {
   return (struct hb_stream_status){.record = {.frozen = true,
                                               .complete_to = next_result,
                                               .frontier = next_result,
                                               .any = next_result > 0,
                                               .highest = next_result - 1,
-                                              .max_event_time = time},
+                                              .max_event_time = time,
+                                              .sealed = ended,
+                                              .seal_end = next_result},
                                    .window_end = next_result};
 }
 
 struct hb_stream *hb_results_create(struct hb_engine *engine, struct hb_processor_id id,
-                                    const char *name, int64_t next_result,
-                                    struct hb_time results_time) {
+                                    const char *name, const struct hb_processor_place *place) {
   struct hb_stream_config config = {.mode = HB_MODE_GLOBAL, .ack = HB_ACK_DURABLE};
   memcpy(config.name, name, strnlen(name, HB_STREAM_NAME_MAX));
   struct hb_stream *results =
       hb_stream_create(id.processor, engine->info.incarnation, &config, &config);
   results->is_results = true;
   results->results_of = id;
-  results->results_status = status_of(next_result, results_time);
+  results->results_status =
+      status_of(place->next_result, place->results_time, place->phase == HB_PHASE_ENDED);
   hb_publish_touch_stream(engine, results, UINT64_MAX);
   hb_publish_all(engine);
   results->touched = 0;
@@ -152,7 +155,8 @@ void hb_processor_note_written(struct hb_engine *engine, struct hb_processor *pr
     hb_tail_push(&results->unpublished, put->from, put->to, hb_bytes_ref(put->block));
     engine->sequencer.unpublished_bytes += put->block->size;
   }
-  results->results_status = status_of(bundle->place.next_result, bundle->place.results_time);
+  results->results_status = status_of(bundle->place.next_result, bundle->place.results_time,
+                                      bundle->place.phase == HB_PHASE_ENDED);
   keep_place(processor, &bundle->place);
 }
 

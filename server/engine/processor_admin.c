@@ -121,7 +121,7 @@ static enum hb_code attach_new(struct hb_engine *engine, struct hb_stream *strea
   hb_write_put_place(write, id, &place);
   hb_write_put_next_stream(write, sequencer->next_stream); /* ids are never used again */
   if (!hb_sequencer_apply_rows(engine, err)) return HB_UNAVAILABLE;
-  struct hb_stream *results = hb_results_create(engine, id, request->name, 0, place.results_time);
+  struct hb_stream *results = hb_results_create(engine, id, request->name, &place);
   struct hb_processor *processor =
       hb_processor_create(engine, id, stream, results, &config, &place);
   hb_stream_unref(results);
@@ -245,8 +245,7 @@ static bool recover(void *context, const struct hb_stored_processor *stored) {
   const struct recovering *recovering = context;
   struct hb_engine *engine = recovering->engine;
   struct hb_stream *results =
-      hb_results_create(engine, stored->id, stored->config.name, stored->place.next_result,
-                        stored->place.results_time);
+      hb_results_create(engine, stored->id, stored->config.name, &stored->place);
   struct hb_processor *processor = hb_processor_create(engine, stored->id, recovering->stream,
                                                        results, &stored->config, &stored->place);
   processor->gone = stored->config.detached;

@@ -110,8 +110,7 @@ void hb_processors_add(struct hb_engine *engine, struct hb_processor *processor)
 void hb_processors_remove(struct hb_engine *engine, struct hb_processor *processor);
 /* The log of results of a new or stored processor, published. One reference. Sequencer's thread. */
 struct hb_stream *hb_results_create(struct hb_engine *engine, struct hb_processor_id id,
-                                    const char *name, int64_t next_result,
-                                    struct hb_time results_time);
+                                    const char *name, const struct hb_processor_place *place);
 /* Its thread is to end. Any thread. */
 void hb_processor_end(struct hb_processor *processor);
 /* Sequencer's thread: the bundle's blocks and place are what is shown next. */

@@ -43,6 +43,7 @@ static const char *window_text(enum hb_reason reason) {
     case HB_REASON_UNVERIFIED:
     case HB_REASON_CHAIN_CONFLICT:
     case HB_REASON_QUOTA:
+    case HB_REASON_SEALED:
       break;
   }
   return "does not fit into the window: send again later";
@@ -60,7 +61,8 @@ static const char *outcome_text(enum hb_outcome outcome, enum hb_reason reason) 
       return reason == HB_REASON_QUOTA ? "is below first_sequence; this copy was not kept"
                                        : "is below first_sequence";
     case HB_OUTCOME_OUT_OF_RANGE:
-      return "is not a valid sequence";
+      return reason == HB_REASON_SEALED ? "is at or above the end of a sealed stream"
+                                        : "is not a valid sequence";
     case HB_OUTCOME_WINDOW_FULL:
       return window_text(reason);
     case HB_OUTCOME_NONE:
