@@ -32,6 +32,15 @@ const char *holdback_reason_name(int reason) {
   return look_up(reason_names, sizeof reason_names / sizeof *reason_names, reason);
 }
 
+/* Index = holdback.v1.ProcessorState. */
+static const char *const processor_state_names[] = {"UNKNOWN",  "RUNNING", "SUSPENDED",
+                                                    "DETACHED", "ENDED",   "FAILED"};
+
+const char *holdback_processor_state_name(int state) {
+  return look_up(processor_state_names,
+                 sizeof processor_state_names / sizeof *processor_state_names, state);
+}
+
 static const char *const status_names[] = {
     "OK",
     "CANCELLED",

@@ -241,6 +241,9 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
                job->config.name);
   } else if (job->kind == HB_JOB_DELETE_STREAM) {
     stream->deleted = true;
+  } else if (job->kind == HB_JOB_SEAL_STREAM) {
+    stream->record.sealed = true;
+    stream->record.seal_end = job->seal_end;
   } else {
     if (job->config.ack) stream->config.ack = job->config.ack;
     job->config = stream->config;
