@@ -35,6 +35,7 @@ struct hb_config hb_config_default(void) {
 
 void hb_config_done(struct hb_config *config) {
   free(config->data_dir);
+  free(config->processor_dir);
   hb_config_clear_listen(config);
 }
 
@@ -68,10 +69,11 @@ static enum hb_code set_log_level(struct hb_config *config, const char *value, s
   return HB_OK;
 }
 
-static enum hb_code set_data_dir(struct hb_config *config, const char *value, struct hb_err *err) {
-  if (!value[0]) return hb_err_set(err, HB_INVALID, "FOLDER_MISSING", "data-dir is empty");
-  free(config->data_dir);
-  config->data_dir = hb_strdup(value);
+static enum hb_code set_folder(const char *name, char **folder, const char *value,
+                               struct hb_err *err) {
+  if (!value[0]) return hb_err_set(err, HB_INVALID, "FOLDER_MISSING", "%s is empty", name);
+  free(*folder);
+  *folder = hb_strdup(value);
   return HB_OK;
 }
 
@@ -97,7 +99,10 @@ static enum hb_code set_limit(struct hb_config *config, const char *name, const 
 
 enum hb_code hb_config_set(struct hb_config *config, const char *name, const char *value,
                            struct hb_err *err) {
-  if (strcmp(name, "data-dir") == 0) return set_data_dir(config, value, err);
+  if (strcmp(name, "data-dir") == 0) return set_folder(name, &config->data_dir, value, err);
+  if (strcmp(name, "processor-dir") == 0) {
+    return set_folder(name, &config->processor_dir, value, err);
+  }
   if (strcmp(name, "log-level") == 0) return set_log_level(config, value, err);
   if (strcmp(name, "drain-timeout") == 0) {
     return hb_config_parse_duration(name, value, &config->drain_timeout_ms, err);
@@ -120,6 +125,9 @@ void hb_config_print(const struct hb_config *config, FILE *out) {
   (void)fprintf(out, "[server]\n");
   (void)fprintf(out, config->data_dir ? "data-dir = %s\n" : "; data-dir is not set\n",
                 config->data_dir);
+  (void)fprintf(out,
+                config->processor_dir ? "processor-dir = %s\n" : "; processor-dir is not set\n",
+                config->processor_dir);
   for (size_t i = 0; i < config->listen_count; i++) {
     (void)fprintf(out, "listen = %s\n", config->listen[i]);
   }

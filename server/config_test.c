@@ -21,6 +21,8 @@ static const struct {
 } settings[] = {
     {"data-dir", "/tmp/x", NULL},
     {"data-dir", "", "FOLDER_MISSING"},
+    {"processor-dir", "/tmp/x", NULL},
+    {"processor-dir", "", "FOLDER_MISSING"},
     {"listen", "127.0.0.1:0", NULL},
     {"listen", "127.0.0.1", "ADDRESS_INVALID"},
     {"log-level", "debug", NULL},

@@ -11,7 +11,7 @@
  * lives until the call returns; everything that is handed in is copied. The header stands alone and
  * is C and C++. A shared object is built against it and exports
  *
- *   const struct hbp_processor holdback_processor = { HBP_ABI, ... };
+ *   HBP_EXPORT const struct hbp_processor holdback_processor = { HBP_ABI, ... };
  *
  * Names and numbers stay: what a later version adds stands at the end of a struct, and its `size`
  * tells whether it is there. */
@@ -29,6 +29,12 @@ extern "C" {
 #define HBP_ABI 1u
 /* What a shared object exports; a struct hbp_processor. */
 #define HBP_SYMBOL "holdback_processor"
+
+#if defined(__GNUC__)
+#define HBP_EXPORT __attribute__((visibility("default")))
+#else
+#define HBP_EXPORT
+#endif
 
 enum { HBP_OK = 0, HBP_FAILED = 1 };
 

@@ -21,6 +21,7 @@ struct hb_engine;
 
 struct hb_engine_options {
   const char *data_dir;
+  const char *processor_dir; /* NULL: none; copied */
   struct hb_limits limits;
   uint32_t readers;       /* reader threads; 0 = 2 */
   uint32_t async_sync_ms; /* longest time an ASYNC commit stays unsynced; 0 = 10 */

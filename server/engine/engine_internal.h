@@ -47,6 +47,7 @@ struct hb_engine {
   struct hb_limits limits;
   struct hb_tuning tuning;
   uint32_t async_sync_ms;
+  char *processor_dir; /* owned; NULL: none */
   void (*on_fatal)(void *context, const struct hb_err *err);
   void *context;
   struct hb_store *store;

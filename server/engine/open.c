@@ -36,6 +36,7 @@ static struct hb_engine *create(const struct hb_engine_options *options,
   engine->limits = options->limits;
   engine->tuning = tuning_of(tuning);
   engine->async_sync_ms = or_default(options->async_sync_ms, 10);
+  if (options->processor_dir) engine->processor_dir = hb_strdup(options->processor_dir);
   engine->on_fatal = options->on_fatal;
   engine->context = options->context;
   engine->opened_ms = hb_clock_mono_ms();
@@ -131,6 +132,7 @@ void hb_engine_close(struct hb_engine *engine) {
   pthread_cond_destroy(&engine->deletions_done);
   pthread_mutex_destroy(&engine->deletions_mutex);
   pthread_rwlock_destroy(&engine->door);
+  free(engine->processor_dir);
   free(engine);
 }
 

@@ -74,13 +74,11 @@ static bool send(struct hb_processor *processor, const struct hb_bundle *bundle,
 
 /* ---- attempts */
 
-static void put_attempt(struct hb_processor *processor, int64_t frontier) {
-  int64_t position = hb_host_place(processor->host)->position;
+static void put_attempt(struct hb_processor *processor, int64_t frontier, uint32_t attempts) {
   struct hb_processor_attempt *attempt = &processor->attempt;
-  bool again = processor->has_attempt && attempt->position == position;
   *attempt = (struct hb_processor_attempt){
-      .position = position,
-      .attempts = again ? attempt->attempts + 1 : 1,
+      .position = hb_host_place(processor->host)->position,
+      .attempts = attempts,
       .until = frontier > processor->one_by_one_until ? frontier : processor->one_by_one_until};
   processor->has_attempt = true;
   hb_write_put_attempt(processor->write, processor->id, attempt);
@@ -93,6 +91,7 @@ static bool is_marked(const struct hb_processor *processor) {
 
 bool hb_processor_begin_attempt(struct hb_processor *processor, int64_t frontier) {
   if (!processor->attached.library || is_marked(processor)) return true;
+  uint32_t attempts = 1;
   if (processor->has_attempt && !processor->attempt_is_ours) { /* left by a process that ended */
     if (processor->attempt.attempts >= ATTEMPTS_MAX) {
       char why[160];
@@ -102,9 +101,10 @@ bool hb_processor_begin_attempt(struct hb_processor *processor, int64_t frontier
       hb_processor_suspend(processor, why);
       return false;
     }
+    attempts = processor->attempt.attempts + 1;
     processor->one_by_one_until = processor->attempt.until;
   }
-  put_attempt(processor, frontier);
+  put_attempt(processor, frontier, attempts);
   processor->attempt_is_ours = true;
   return send(processor, NULL, true);
 }
@@ -120,7 +120,7 @@ void hb_processor_clear_attempt(struct hb_processor *processor) {
 static void move_attempt(struct hb_processor *processor, int64_t frontier) {
   if (!processor->attached.library) return;
   if (hb_host_place(processor->host)->position < frontier) {
-    put_attempt(processor, frontier);
+    put_attempt(processor, frontier, 1); /* it got on, be it within one event */
   } else {
     processor->has_attempt = false;
     hb_write_delete_attempt(processor->write, processor->id);

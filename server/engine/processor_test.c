@@ -236,7 +236,7 @@ static void test_attach_again(void **state) {
        "processor 'distinct': parameter 'every' is not known to this processor"},
       {"none", true, false, HB_NOT_FOUND,
        "processor 'none' is not known; built in are passthrough, count, sum, min, max, mean, last, "
-       "distinct, concat"},
+       "distinct, concat; --processor-dir has none of that name"},
       {"No", true, false, HB_INVALID,
        "processor 'No' must be 1 to 64 characters a-z, 0-9, '.', '_', '-', the first a letter or "
        "digit"}};
