@@ -163,13 +163,14 @@ void hb_processor_suspend(struct hb_processor *processor, const char *why) {
   config->suspended = true;
   config->suspended_at = at;
   (void)snprintf(config->suspended_why, sizeof config->suspended_why, "%s", why);
+  struct hb_processor_config stored = *config;
   pthread_mutex_unlock(&processor->mutex);
   const struct hb_bundle *bundle = NULL;
   if (hb_host_has_bundle(processor->host)) {
     bundle = hb_host_take(processor->host);
     fill(processor, bundle);
   }
-  hb_write_put_processor(processor->write, processor->id, &processor->config);
+  hb_write_put_processor(processor->write, processor->id, &stored);
   hb_write_delete_attempt(processor->write, processor->id);
   processor->has_attempt = false;
   if (!send(processor, bundle, true)) return;
