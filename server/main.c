@@ -16,6 +16,7 @@
 #include "base/version.h"
 #include "server/config.h"
 #include "server/engine/engine.h"
+#include "server/locks.h"
 #include "server/memory.h"
 #include "server/options.h"
 #include "server/rpc/listener.h"
@@ -219,6 +220,7 @@ int main(int argc, char **argv) {
   struct hb_err err;
   bool print = false;
   hb_memory_tune();
+  hb_locks_tune();
   hb_signals_init(&server.signals);
   if (hb_options_parse(argc, argv, &server.config, &print, &err)) {
     (void)fprintf(stderr, "holdbackd: %s\n", err.message);
