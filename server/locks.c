@@ -2,9 +2,9 @@
  *
  * Debian builds Abseil, which gRPC locks with, with assertions, and then every lock is put into one
  * graph behind one lock of its own and searched for cycles. That finds mistakes of gRPC's authors,
- * and takes a twentieth of the CPU of a call with a small message. The function that turns it off is
- * part of Abseil's interface, in C++ and with the version in its name, so it is looked up; where it
- * is not found, nothing changes but the time. */
+ * and takes a twentieth of the CPU of a call with a small message. The function that turns it off
+ * is part of Abseil's interface, in C++ and with the version in its name, so it is looked up; where
+ * it is not found, nothing changes but the time. */
 #include "server/locks.h"
 
 #include <dlfcn.h>
