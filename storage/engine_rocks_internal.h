@@ -8,7 +8,8 @@
 
 enum { HB_ROCKS_FAMILIES = HB_FAMILY_COUNT + 1 }; /* RocksDB's own `default` is the last */
 
-/* Of blob files, those so old among all are rewritten by compactions: a text, as RocksDB takes it. */
+/* Of blob files, those so old among all are rewritten by compactions: a text, as RocksDB takes it.
+ */
 #define HB_ROCKS_BLOB_CUTOFF "0.25"
 
 /* All options of an open database; they have to outlive it. */

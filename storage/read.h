@@ -25,8 +25,8 @@ void hb_log_reader_close(struct hb_log_reader *reader);
  * end of the log. HB_CORRUPT names stream and position. */
 HB_MUST_CHECK enum hb_code hb_log_reader_next(struct hb_log_reader *reader, struct hb_bytes **out,
                                               struct hb_err *err);
-/* The block that starts at `from`, as the index names it, checked; *out NULL: there is none. One read
- * of the disk, where a reader's search has a look at each of RocksDB's runs. */
+/* The block that starts at `from`, as the index names it, checked; *out NULL: there is none. One
+ * read of the disk, where a reader's search has a look at each of RocksDB's runs. */
 HB_MUST_CHECK enum hb_code hb_log_get(struct hb_store *store, uint64_t stream, int64_t from,
                                       struct hb_bytes **out, struct hb_err *err);
 /* Position of the first released event with event time >= `time`, by binary search over the
@@ -54,7 +54,7 @@ HB_MUST_CHECK enum hb_code hb_bundle_each(struct hb_store *store, uint64_t strea
 
 struct hb_stored_stream {
   uint64_t stream;
-  bool deleting;    /* then nothing below is valid */
+  bool deleting; /* then nothing below is valid */
   struct hb_stream_config config;
   struct hb_frontier record;
   bool has_indexed_to;
