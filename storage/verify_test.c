@@ -582,7 +582,7 @@ static void many_findings_are_cut_short(void **state) {
   struct edit edit = {fixture, hb_rocks_batch_create(fixture->store->engine)};
   struct hb_err err;
   for (int i = 0; i < 5000; i++) {
-    char key[16];
+    char key[32];
     snprintf(key, sizeof key, "other%d", i);
     put_entry(&edit, key, 5, 1, 0, 1);
   }

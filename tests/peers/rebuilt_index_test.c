@@ -34,7 +34,7 @@ static int teardown(void **state) {
 
 static void put(struct rig *rig, struct hb_stream *stream, int64_t sequence) {
   static char payload[LARGE + 1];
-  char key[8];
+  char key[16];
   size_t size = sequence % LARGE_EVERY ? 20 : LARGE;
   memset(payload, 'a' + (int)(sequence % 26), size);
   payload[size] = '\0';
@@ -67,7 +67,7 @@ static size_t list(struct rig *rig, struct hb_stream *stream, const char *key, s
 }
 
 static void lists(struct rig *rig, struct hb_stream *stream, struct hb_buf *out) {
-  char key[8];
+  char key[16];
   for (int i = 0; i < KEYS; i++) {
     (void)snprintf(key, sizeof key, "k%d", i);
     assert_int_equal(list(rig, stream, key, out), EVENTS / KEYS);
