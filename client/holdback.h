@@ -138,6 +138,44 @@ struct holdback_compaction {
 HOLDBACK_API int holdback_compact(struct holdback_client *client, struct holdback_compaction *out,
                                   struct holdback_error *error);
 
+/* ---- verification: the server reads everything that is stored, while it serves */
+
+struct holdback_finding {
+  uint64_t stream_id; /* 0 = of no stream */
+  const char *stream; /* name; "" = none, or not known */
+  const char *family; /* of rows ("log", "held", "lists", ...), or "FORMAT" */
+  bool has_range;
+  int64_t start; /* positions (log, lists) or sequences (held) that are concerned */
+  int64_t end;
+  const char *text; /* what is wrong, for a person */
+};
+
+/* What was looked at so far; ServerService.VerifyStore has the meaning of each. */
+struct holdback_verify_progress {
+  uint64_t streams, blocks, events, bundles, held_events, index_entries, rows, bytes;
+  uint64_t findings;
+  uint64_t done;  /* of `total` */
+  uint64_t total; /* an estimate; equal to done at the end */
+  uint64_t elapsed_ms;
+};
+
+/* On the caller's thread, in the order of the server's answers; either may be NULL. False: stop. */
+typedef bool holdback_on_finding(void *context, const struct holdback_finding *finding);
+typedef bool holdback_on_verify(void *context, const struct holdback_verify_progress *progress);
+struct holdback_verify_options {
+  const char *stream; /* NULL = the whole store */
+  holdback_on_finding *on_finding;
+  holdback_on_verify *on_progress;
+  void *context;
+};
+/* Blocks until everything was looked at. HOLDBACK_OK: it was, and the store is sound if
+ * out->findings is 0. HOLDBACK_CANCELLED: a callback stopped it. It is not taken up again where the
+ * connection is lost. */
+HOLDBACK_API int holdback_verify(struct holdback_client *client,
+                                 const struct holdback_verify_options *options,
+                                 struct holdback_verify_progress *out,
+                                 struct holdback_error *error);
+
 /* ---- streams */
 
 enum holdback_mode { HOLDBACK_MODE_GLOBAL = 1, HOLDBACK_MODE_PER_KEY = 2 };

@@ -136,6 +136,10 @@ bool hb_ordering_take_fetch(struct hb_ordering *core, struct hb_bundle_id *out);
  * is asked for again after the next commit. A bundle that is gone meanwhile is no error. */
 void hb_ordering_fetched(struct hb_ordering *core, struct hb_bundle_id id, struct hb_bytes *block);
 
+/* Whether the event at the stream's frontier lies in this bundle: nothing is released before it is
+ * there. Between commits. */
+bool hb_ordering_waits_for(const struct hb_ordering *core, struct hb_bundle_id id);
+
 /* ---- deciding */
 
 /* Whether decide would do something now: batches ready, a release to go on with, bundles to

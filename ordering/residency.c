@@ -241,6 +241,14 @@ void hb_ordering_fetched(struct hb_ordering *core, struct hb_bundle_id id, struc
   hb_rewrite_look(core);
 }
 
+bool hb_ordering_waits_for(const struct hb_ordering *core, struct hb_bundle_id id) {
+  const struct hb_core_stream *stream = hb_core_find_stream(core, id.stream);
+  struct hb_held_run run;
+  if (!stream || !hb_held_front(&stream->held, &run)) return false;
+  struct hb_bundle_id front = hb_bundle_id_of(stream, run.slot);
+  return run.start == stream->record.frontier && front.commit == id.commit && front.part == id.part;
+}
+
 void hb_residency_retry(struct hb_ordering *core) {
   if (!core->unreadable) return;
   core->unreadable = 0;

@@ -120,8 +120,8 @@ static void long_lines_are_refused(void **state) {
 
 static void parse(struct hb_config *config, int argc, const char **argv) {
   struct hb_err err = {.message = ""};
-  bool print;
-  if (hb_options_parse(argc, (char **)(uintptr_t)argv, config, &print, &err)) {
+  struct hb_options_wish wish;
+  if (hb_options_parse(argc, (char **)(uintptr_t)argv, config, &wish, &err)) {
     fail_msg("%s", err.message);
   }
 }

@@ -1,6 +1,6 @@
 /* holdbackd: decides the order of start and stop, and the exit code.
  *
- *   signals blocked -> settings -> parts started one after another -> ready -> a signal ->
+ *   settings -> signals blocked -> parts started one after another -> ready -> a signal ->
  *   drain -> parts stopped in reverse -> stopped
  *
  * Each refusal is one line on stderr with cause and way out. */
@@ -23,6 +23,11 @@
 #include "server/rpc/listener.h"
 #include "server/rpc/rpc.h"
 #include "server/signals.h"
+#include "server/verify_folder.h"
+
+#ifdef HB_PLANTED_BUGS
+#error "planted bugs are for tests of the tests: holdbackd is never built with them"
+#endif
 
 enum { EXIT_STOPPED = 0, EXIT_ABORTED = 1, EXIT_USAGE_ERROR = 64 };
 
@@ -157,6 +162,11 @@ static void say_ready(const struct server *server) {
            server->config.listen[i]);
   }
   const struct hb_engine_info *info = hb_engine_info(server->engine);
+  if (info->damaged) {
+    hb_log(HB_LOG_WARN, "damaged",
+           "compaction=off advice=\"holdback verify tells what can't be read; restore a backup, or "
+           "take the file DAMAGED away once the store is sound\"");
+  }
   char quoted[4096];
   hb_log(HB_LOG_INFO, "ready",
          "listen=%s recovery_ms=%" PRIu32 " streams=%" PRIu64 " held_events=%" PRIu64 " store=%s",
@@ -194,6 +204,28 @@ static int serve(struct server *server) {
   return EXIT_STOPPED;
 }
 
+/* 0, or the exit code. */
+static int require_folder(const struct server *server) {
+  if (server->config.data_dir) return 0;
+  struct hb_err err;
+  hb_err_set(&err, HB_INVALID, "FOLDER_MISSING", "--data-dir is not set");
+  return refuse("settings", &err);
+}
+
+static int verify(const struct server *server, bool json) {
+  struct hb_err err;
+  bool sound = false;
+  hb_log_set_level(server->config.log_level);
+  int code = require_folder(server);
+  if (code) return code;
+  struct hb_verify_folder_options options = {.path = server->config.data_dir,
+                                             .json = json,
+                                             .out = stdout,
+                                             .bar = isatty(STDERR_FILENO) == 1 ? stderr : NULL};
+  if (hb_verify_folder(&options, &sound, &err)) return refuse("store", &err);
+  return sound ? EXIT_STOPPED : hb_code_exit(HB_CORRUPT);
+}
+
 /* Last of all, for gRPC lets go of what it sends when it pleases: `live_calls=0 live_reads=0 ...`.
  * What is not 0 was forgotten, and is said as an error. */
 static void say_stopped(const struct server *server) {
@@ -214,11 +246,8 @@ static void say_stopped(const struct server *server) {
 
 static int run(struct server *server) {
   hb_log_set_level(server->config.log_level);
-  if (!server->config.data_dir) {
-    struct hb_err err;
-    hb_err_set(&err, HB_INVALID, "FOLDER_MISSING", "--data-dir is not set");
-    return refuse("settings", &err);
-  }
+  int missing = require_folder(server);
+  if (missing) return missing;
   char quoted[512];
   hb_log(HB_LOG_INFO, "start", "version=%s pid=%d data_dir=%s", HB_VERSION_TEXT, (int)getpid(),
          hb_log_quote(server->config.data_dir, quoted, sizeof quoted));
@@ -239,20 +268,22 @@ static int run(struct server *server) {
 int main(int argc, char **argv) {
   struct server server = {.engine = NULL};
   struct hb_err err;
-  bool print = false;
+  struct hb_options_wish wish = {.print = false};
   hb_memory_tune();
-  hb_signals_init(&server.signals);
-  if (hb_options_parse(argc, argv, &server.config, &print, &err)) {
+  if (hb_options_parse(argc, argv, &server.config, &wish, &err)) {
     (void)fprintf(stderr, "holdbackd: %s\n", err.message);
     return EXIT_USAGE_ERROR;
   }
   int code = EXIT_STOPPED;
-  if (print) {
+  if (wish.print) {
     hb_config_print(&server.config, stdout);
+  } else if (wish.verify) {
+    code = verify(&server, wish.json); /* a signal just ends it: nothing is written */
   } else {
+    hb_signals_init(&server.signals); /* before there is a second thread */
     code = run(&server);
+    hb_signals_done(&server.signals);
   }
   hb_config_done(&server.config);
-  hb_signals_done(&server.signals);
   return code;
 }

@@ -21,7 +21,7 @@ static const struct {
 #undef CONFIG_ROW
 
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
-enum { KEY_CONFIG = 'c', KEY_PRINT = 0x100, KEY_FIRST = 0x200 };
+enum { KEY_CONFIG = 'c', KEY_PRINT = 0x100, KEY_VERIFY, KEY_JSON, KEY_FIRST = 0x200 };
 
 static const char doc[] =
     "The Holdback server: takes events in any order, keeps them durable, gives them out in order."
@@ -31,16 +31,22 @@ static const char doc[] =
     "  holdbackd --data-dir=/tmp/store --listen=127.0.0.1:0 --listen=unix:/tmp/store.sock\n"
     "  holdbackd --data-dir=/tmp/store --held-bytes-max=16GiB --print-config > holdback.ini\n"
     "  holdbackd --config=holdback.ini\n"
+    "  holdbackd --data-dir=/var/lib/holdback --verify\n"
     "\n"
     "Numbers may be written as 65536, 64KiB, 4GiB or 2^62. A flag overrides the configuration "
     "file, the file overrides the defaults; its keys are the flags' names. SIGTERM and SIGINT "
     "drain and stop; a second one ends at once.\n"
     "\n"
+    "--verify reads everything that a closed store holds and changes nothing in it. Each finding "
+    "is a "
+    "line on standard output: stream, family of rows, positions, what is wrong; the last line says "
+    "what was looked at. With --json they are objects. (holdback verify asks a running server.)\n"
+    "\n"
     "Exit status:\n"
-    "  0   stopped in good order\n"
+    "  0   stopped in good order; --verify: the store is sound\n"
     "  1   stopped by a second signal or after --drain-timeout\n"
     "  64  a flag or the configuration is wrong\n"
-    "  65  the store is damaged\n"
+    "  65  the store is damaged; --verify: there are findings\n"
     "  69  an address is taken\n"
     "  73  the folder can't be written\n"
     "  74  a write or sync failed: nothing after it was acknowledged\n"
@@ -60,7 +66,7 @@ struct given {
 struct parsing {
   struct argp_option *options;
   const char *config_file;
-  bool print;
+  struct hb_options_wish wish;
   struct given *given;
   size_t count;
 };
@@ -91,7 +97,7 @@ static char *limit_help(const struct hb_limit_row *row) {
 static struct argp_option *make_options(void) {
   size_t rows_count;
   const struct hb_limit_row *rows = hb_limits_rows(&rows_count);
-  struct argp_option *options = hb_calloc(SETTINGS + rows_count + 6, sizeof *options);
+  struct argp_option *options = hb_calloc(SETTINGS + rows_count + 8, sizeof *options);
   struct argp_option *at = options;
   int key = KEY_FIRST;
   for (size_t i = 0; i < SETTINGS; i++) {
@@ -109,6 +115,16 @@ static struct argp_option *make_options(void) {
   *at++ = (struct argp_option){.name = "print-config",
                                .key = KEY_PRINT,
                                .doc = "print the settings in effect as such a file, and exit",
+                               .group = 1};
+  *at++ = (struct argp_option){.name = "verify",
+                               .key = KEY_VERIFY,
+                               .doc =
+                                   "look at the whole store, which no server may have open, say "
+                                   "what is wrong, and exit",
+                               .group = 1};
+  *at++ = (struct argp_option){.name = "json",
+                               .key = KEY_JSON,
+                               .doc = "with --verify: findings as JSON, one object a line",
                                .group = 1};
   *at++ = (struct argp_option){.doc = "Limits:", .group = 2};
   for (size_t i = 0; i < rows_count; i++) {
@@ -136,7 +152,11 @@ static error_t take(int key, char *argument, struct argp_state *state) {
   if (key == KEY_CONFIG) {
     parsing->config_file = argument;
   } else if (key == KEY_PRINT) {
-    parsing->print = true;
+    parsing->wish.print = true;
+  } else if (key == KEY_VERIFY) {
+    parsing->wish.verify = true;
+  } else if (key == KEY_JSON) {
+    parsing->wish.json = true;
   } else if (key >= KEY_FIRST && key < 0x1000) {
     for (const struct argp_option *at = parsing->options; at->name || at->doc; at++) {
       if (at->key != key) continue;
@@ -166,8 +186,8 @@ static enum hb_code apply(const struct parsing *parsing, struct hb_config *confi
   return code;
 }
 
-enum hb_code hb_options_parse(int argc, char **argv, struct hb_config *out_config, bool *out_print,
-                              struct hb_err *err) {
+enum hb_code hb_options_parse(int argc, char **argv, struct hb_config *out_config,
+                              struct hb_options_wish *out_wish, struct hb_err *err) {
   struct parsing parsing = {.options = make_options(),
                             .given = hb_calloc((size_t)argc + 1, sizeof(struct given))};
   struct argp argp = {.options = parsing.options, .parser = take, .doc = doc};
@@ -176,7 +196,7 @@ enum hb_code hb_options_parse(int argc, char **argv, struct hb_config *out_confi
   enum hb_code code = failed
                           ? hb_err_set(err, HB_INVALID, "FLAGS_INVALID", "the flags can't be read")
                           : apply(&parsing, &config, err);
-  *out_print = parsing.print;
+  *out_wish = parsing.wish;
   free(parsing.given);
   free_options(parsing.options);
   if (code) {

@@ -5,6 +5,11 @@
 #include "storage/store_internal.h"
 
 enum hb_code hb_store_compact(struct hb_store *store, struct hb_err *err) {
+  if (hb_damaged_now(store)) {
+    return hb_err_set(err, HB_CORRUPT, NULL,
+                      "a table of the store is damaged, and a compaction that met it would end all "
+                      "writing; 'holdback verify' tells what it is");
+  }
   for (int i = 0; i < HB_FAMILY_COUNT; i++) {
     enum hb_family family = (enum hb_family)i;
     enum hb_code code = hb_rocks_flush(store->engine, family, err);

@@ -6,6 +6,8 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
+#include "storage/compact.h"
+#include "storage/delete.h"
 #include "storage/engine_internal.h"
 #include "storage/folder_internal.h"
 #include "storage/format_file_internal.h"
@@ -410,6 +412,45 @@ static void tables_exchanged(void **state) {
   assert_int_equal(failed, 0);
 }
 
+/* Copies `name` from "sound" into "data", over what is there. */
+static void put_back(const struct fixture *fixture, const char *name) {
+  char from[600];
+  char to[600];
+  path_of(fixture, "sound", name, from);
+  path_of(fixture, "data", name, to);
+  copy_file(from, to);
+}
+
+/* CURRENT and MANIFEST of an earlier time put back together, as a careless copy would, the tables
+ * that they name among them: RocksDB would open that state and remove what is newer. With fewer or
+ * more runs in between, and whether the newer state has anything in its log or not. */
+static void an_older_manifest(void **state) {
+  struct fixture *fixture = *state;
+  struct sound sound;
+  make_sound(fixture, &sound);
+  int failed = 0;
+  for (int runs = 1; runs <= 4; runs++) {
+    copy_store(fixture, "sound", "data");
+    for (int i = 0; i < runs; i++) {
+      open_store(fixture);
+      sound_put_log(fixture, 2, 50 + 10 * i, 60 + 10 * i);
+      sound_put_record(fixture, 2, -50, 60 + 10 * i, 60 + 10 * i, 59 + 10 * i,
+                       (uint64_t)(110 + 10 * i));
+      apply(fixture);
+      close_store(fixture);
+    }
+    put_back(fixture, "db/CURRENT");
+    put_back(fixture, pick(&sound.files, "MANIFEST", 0)->name);
+    for (int n = 0; pick(&sound.files, ".sst", n); n++) {
+      put_back(fixture, pick(&sound.files, ".sst", n)->name);
+    }
+    char what[40];
+    snprintf(what, sizeof what, "older MANIFEST, %d runs", runs);
+    failed += !expect(fixture, &sound, what, REFUSED, "CURRENT names MANIFEST-");
+  }
+  assert_int_equal(failed, 0);
+}
+
 /* CURRENT that names a file which is not there. */
 static void a_current_that_names_nothing(void **state) {
   struct fixture *fixture = *state;
@@ -492,13 +533,89 @@ static void damage_is_told_where_it_is(void **state) {
   hb_log_reader_close(reader);
 }
 
+/* ---- going on */
+
+static bool exists(const struct fixture *fixture, const char *name) {
+  char path[600];
+  path_of(fixture, "data", name, path);
+  return access(path, F_OK) == 0;
+}
+
+/* "data" with a bit flipped in [101, 201) of "one", opened. */
+static void open_damaged(struct fixture *fixture) {
+  struct sound sound;
+  make_sound(fixture, &sound);
+  const struct file *table = NULL;
+  for (size_t i = 0; i < sound.files.count; i++) {
+    if (!table || sound.files.items[i].size > table->size) table = &sound.files.items[i];
+  }
+  copy_store(fixture, "sound", "data");
+  flip(fixture, table->name, table->size * 3 / 8);
+  open_store(fixture);
+}
+
+/* One more block of "two", in a table of its own. */
+static enum hb_code extend(struct fixture *fixture, int64_t from) {
+  struct hb_err err;
+  sound_put_log(fixture, 2, from, from + 10);
+  sound_put_record(fixture, 2, -50, from + 10, from + 10, from + 9, (uint64_t)(from + 60));
+  enum hb_code code = hb_store_write(fixture->store, fixture->write, ++fixture->commit, true, &err);
+  hb_write_clear(fixture->write);
+  if (!code) code = hb_rocks_flush(fixture->store->engine, HB_FAMILY_LOG, &err);
+  return code;
+}
+
+/* Damage that was met is kept away from compactions, which would end all writing: many more tables
+ * than it takes for one are written, and all is well, in this run and the next. */
+static void writing_goes_on_beside_damage(void **state) {
+  struct fixture *fixture = *state;
+  struct hb_log_reader *reader = NULL;
+  struct hb_bytes *block = NULL;
+  struct hb_err err;
+  open_damaged(fixture);
+  must(hb_log_reader_open(fixture->store, 1, 1, &reader, &err), &err);
+  must(hb_log_reader_next(reader, &block, &err), &err);
+  hb_bytes_unref(block);
+  assert_int_equal(hb_log_reader_next(reader, &block, &err), HB_CORRUPT);
+  hb_log_reader_close(reader);
+  for (int64_t from = 50; from < 150; from += 10) assert_int_equal(extend(fixture, from), HB_OK);
+  assert_true(exists(fixture, "DAMAGED"));
+  reopen_store(fixture);
+  assert_true(hb_store_info(fixture->store)->damaged);
+  for (int64_t from = 150; from < 250; from += 10) assert_int_equal(extend(fixture, from), HB_OK);
+  assert_int_equal(hb_store_compact(fixture->store, &err), HB_CORRUPT);
+  hb_write_mark_deleting(fixture->write, 3);
+  apply(fixture);
+  must(hb_store_reclaim(fixture->store, 3, &err), &err);
+  assert_int_equal(extend(fixture, 250), HB_OK);
+}
+
+/* A compaction that meets damage first ends this run, and the next one knows. */
+static void a_compaction_that_meets_damage_ends_one_run(void **state) {
+  struct fixture *fixture = *state;
+  struct hb_slice none = {0};
+  open_damaged(fixture);
+  assert_int_equal(extend(fixture, 50), HB_OK);
+  hb_rocks_compact(fixture->store->engine, HB_FAMILY_LOG, none, none);
+  assert_int_equal(extend(fixture, 60), HB_CORRUPT);
+  assert_true(exists(fixture, "DAMAGED"));
+  reopen_store(fixture);
+  for (int64_t from = 60; from < 160; from += 10) assert_int_equal(extend(fixture, from), HB_OK);
+}
+
 int main(void) {
 #define SOUND(name) cmocka_unit_test_setup_teardown(name, setup_sound, teardown)
   const struct CMUnitTest tests[] = {
-      SOUND(files_that_are_gone_or_cut),   SOUND(a_format_of_the_future),
-      SOUND(a_folder_of_another_store),    SOUND(tables_exchanged),
-      SOUND(a_current_that_names_nothing), SOUND(a_flipped_bit_anywhere),
+      SOUND(files_that_are_gone_or_cut),
+      SOUND(a_format_of_the_future),
+      SOUND(a_folder_of_another_store),
+      SOUND(tables_exchanged),
+      SOUND(an_older_manifest),
+      SOUND(a_current_that_names_nothing),
+      SOUND(a_flipped_bit_anywhere),
       SOUND(damage_is_told_where_it_is),
+      SOUND(writing_goes_on_beside_damage),
+      SOUND(a_compaction_that_meets_damage_ends_one_run),
   };
 #undef SOUND
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -39,6 +39,7 @@ enum hb_code hb_store_reclaim(struct hb_store *store, uint64_t stream, struct hb
     if (!has_data(family)) continue;
     enum hb_code code = hb_rocks_flush(store->engine, family, err);
     if (code) return code;
+    if (hb_damaged_now(store)) continue; /* its space is given back when the damage is gone */
     if (!is_worth_it(store, family, hb_key_view(&start), hb_key_view(&end))) continue;
     hb_rocks_compact(store->engine, family, hb_key_view(&start), hb_key_view(&end));
   }

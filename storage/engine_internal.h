@@ -40,8 +40,9 @@ struct hb_rocks;
 
 struct hb_rocks_options {
   const char *path;
-  bool create;    /* else a store that is not there is HB_CORRUPT */
-  bool read_only; /* nothing in the folder is changed; what the log has is replayed in memory */
+  bool create;        /* else a store that is not there is HB_CORRUPT */
+  bool read_only;     /* nothing in the folder is changed; what the log has is replayed in memory */
+  bool no_compaction; /* no table is rewritten: see hb_rocks_is_damaged */
   uint64_t wal_bytes_max;
   uint64_t write_buffer_max;
   uint64_t block_cache_max;
@@ -56,6 +57,10 @@ void hb_rocks_close(struct hb_rocks *engine);
 
 /* Flushes and compactions end soon, none begins: only reading and closing are left. */
 void hb_rocks_end_background(struct hb_rocks *engine);
+
+/* A read has met a damaged table since the opening. From then on no table is compacted: a
+ * compaction that met it would end all writing, for every stream. Any thread. */
+bool hb_rocks_is_damaged(const struct hb_rocks *engine);
 
 /* A text of RocksDB as an error, by its documented prefix. `text` is not freed. */
 enum hb_code hb_rocks_error(const char *text, const char *what, struct hb_err *err);
@@ -95,15 +100,6 @@ HB_MUST_CHECK enum hb_code hb_rocks_get(struct hb_rocks *engine, enum hb_family 
 struct hb_rocks_iter;
 struct hb_rocks_iter *hb_rocks_iter_create(struct hb_rocks *engine, enum hb_family family,
                                            struct hb_slice start, struct hb_slice end);
-/* The same as of a view: several families as they were at one moment. While a view lives, what is
- * deleted keeps its space. */
-struct hb_rocks_view;
-struct hb_rocks_view *hb_rocks_view_create(struct hb_rocks *engine);
-void hb_rocks_view_destroy(struct hb_rocks_view *view); /* NULL is allowed */
-struct hb_rocks_iter *hb_rocks_iter_create_in(struct hb_rocks *engine,
-                                              const struct hb_rocks_view *view,
-                                              enum hb_family family, struct hb_slice start,
-                                              struct hb_slice end);
 void hb_rocks_iter_destroy(struct hb_rocks_iter *iter); /* NULL is allowed */
 void hb_rocks_iter_first(struct hb_rocks_iter *iter);
 void hb_rocks_iter_last(struct hb_rocks_iter *iter);

@@ -5,46 +5,21 @@
 #include "storage/engine_rocks_internal.h"
 
 struct hb_rocks_iter {
+  struct hb_rocks *engine; /* borrowed */
   rocksdb_iterator_t *iter;
   rocksdb_readoptions_t *options; /* holds pointers into the two bounds */
   struct hb_buf start;
   struct hb_buf end;
 };
 
-struct hb_rocks_view {
-  struct hb_rocks *engine; /* borrowed */
-  const rocksdb_snapshot_t *snapshot;
-};
-
-struct hb_rocks_view *hb_rocks_view_create(struct hb_rocks *engine) {
-  struct hb_rocks_view *view = hb_calloc(1, sizeof *view);
-  view->engine = engine;
-  view->snapshot = rocksdb_create_snapshot(engine->db);
-  return view;
-}
-
-void hb_rocks_view_destroy(struct hb_rocks_view *view) {
-  if (!view) return;
-  rocksdb_release_snapshot(view->engine->db, view->snapshot);
-  free(view);
-}
-
 struct hb_rocks_iter *hb_rocks_iter_create(struct hb_rocks *engine, enum hb_family family,
                                            struct hb_slice start, struct hb_slice end) {
-  return hb_rocks_iter_create_in(engine, NULL, family, start, end);
-}
-
-struct hb_rocks_iter *hb_rocks_iter_create_in(struct hb_rocks *engine,
-                                              const struct hb_rocks_view *view,
-                                              enum hb_family family, struct hb_slice start,
-                                              struct hb_slice end) {
   struct hb_rocks_iter *iter = hb_calloc(1, sizeof *iter);
   hb_buf_append(&iter->start, start.data, start.size);
   hb_buf_append(&iter->end, end.data, end.size);
   iter->options = rocksdb_readoptions_create();
   rocksdb_readoptions_set_verify_checksums(iter->options, 1);
   rocksdb_readoptions_set_fill_cache(iter->options, 0);
-  if (view) rocksdb_readoptions_set_snapshot(iter->options, view->snapshot);
   if (start.size) {
     rocksdb_readoptions_set_iterate_lower_bound(iter->options, (const char *)iter->start.data,
                                                 iter->start.size);
@@ -53,6 +28,7 @@ struct hb_rocks_iter *hb_rocks_iter_create_in(struct hb_rocks *engine,
     rocksdb_readoptions_set_iterate_upper_bound(iter->options, (const char *)iter->end.data,
                                                 iter->end.size);
   }
+  iter->engine = engine;
   iter->iter = rocksdb_create_iterator_cf(engine->db, iter->options, engine->families[family]);
   return iter;
 }
@@ -87,7 +63,7 @@ bool hb_rocks_iter_valid(const struct hb_rocks_iter *iter) {
 enum hb_code hb_rocks_iter_error(const struct hb_rocks_iter *iter, struct hb_err *err) {
   char *text = NULL;
   rocksdb_iter_get_error(iter->iter, &text);
-  return hb_rocks_take_error(text, "read", err);
+  return hb_rocks_note(iter->engine, hb_rocks_take_error(text, "read", err));
 }
 
 struct hb_slice hb_rocks_iter_key(const struct hb_rocks_iter *iter) {

@@ -83,6 +83,7 @@ static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int f
   rocksdb_options_t *options = rocksdb_options_create_copy(all->db);
   rocksdb_options_set_write_buffer_size(options, row->write_buffer);
   rocksdb_options_set_max_write_buffer_number(options, row->write_buffers);
+  rocksdb_options_set_disable_auto_compactions(options, all->no_compaction);
   switch (row->layout) {
     case SMALL:
       set_table(options, all->cache, 4 * KIB);
@@ -140,7 +141,8 @@ static void set_wal(rocksdb_options_t *db, const struct hb_rocks_options *from) 
 
 enum hb_code hb_rocks_setup_init(struct hb_rocks_setup *setup, const struct hb_rocks_options *from,
                                  struct hb_err *err) {
-  *setup = (struct hb_rocks_setup){.cache = rocksdb_cache_create_lru(from->block_cache_max)};
+  *setup = (struct hb_rocks_setup){.cache = rocksdb_cache_create_lru(from->block_cache_max),
+                                   .no_compaction = from->no_compaction};
   rocksdb_options_t *db = rocksdb_options_create();
   char *text = NULL;
   rocksdb_options_t *parsed = rocksdb_options_create();

@@ -44,6 +44,7 @@ enum hb_code hb_rocks_open(const struct hb_rocks_options *options, struct hb_roc
     free(engine);
     return code;
   }
+  engine->read_only = options->read_only;
   create_call_options(engine);
   const char *names[HB_ROCKS_FAMILIES];
   for (int i = 0; i < HB_FAMILY_COUNT; i++) names[i] = FAMILIES[i].name;
@@ -80,6 +81,27 @@ void hb_rocks_close(struct hb_rocks *engine) {
 void hb_rocks_end_background(struct hb_rocks *engine) {
   rocksdb_cancel_all_background_work(engine->db, 0);
 }
+
+/* ---- damage */
+
+static void end_compactions(struct hb_rocks *engine) {
+  const char *name = "disable_auto_compactions";
+  const char *value = "true";
+  for (int i = 0; i < HB_ROCKS_FAMILIES; i++) {
+    char *text = NULL;
+    rocksdb_set_options_cf(engine->db, engine->families[i], 1, &name, &value, &text);
+    (void)hb_rocks_take_error(text, name, NULL); /* then a compaction may meet the damage */
+  }
+}
+
+enum hb_code hb_rocks_note(struct hb_rocks *engine, enum hb_code code) {
+  if (code == HB_CORRUPT && !engine->read_only && !atomic_exchange(&engine->damaged, true)) {
+    end_compactions(engine);
+  }
+  return code;
+}
+
+bool hb_rocks_is_damaged(const struct hb_rocks *engine) { return atomic_load(&engine->damaged); }
 
 /* ---- batches */
 
@@ -162,7 +184,7 @@ enum hb_code hb_rocks_get(struct hb_rocks *engine, enum hb_family family, struct
   char *text = NULL;
   rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(
       engine->db, engine->read, engine->families[family], chars(key), key.size, &text);
-  enum hb_code code = hb_rocks_take_error(text, "read", err);
+  enum hb_code code = hb_rocks_note(engine, hb_rocks_take_error(text, "read", err));
   if (code) return code;
   if (!pinned) {
     *out = NULL;

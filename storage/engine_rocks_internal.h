@@ -3,6 +3,7 @@
 #define HB_STORAGE_ENGINE_ROCKS_INTERNAL_H
 
 #include <rocksdb/c.h>
+#include <stdatomic.h>
 
 #include "storage/engine_internal.h"
 
@@ -17,6 +18,7 @@ struct hb_rocks_setup {
   rocksdb_options_t *db;
   rocksdb_options_t *families[HB_ROCKS_FAMILIES];
   rocksdb_cache_t *cache;
+  bool no_compaction;
 };
 HB_MUST_CHECK enum hb_code hb_rocks_setup_init(struct hb_rocks_setup *setup,
                                                const struct hb_rocks_options *from,
@@ -32,7 +34,12 @@ struct hb_rocks {
   rocksdb_writeoptions_t *write;
   rocksdb_writeoptions_t *write_sync;
   rocksdb_readoptions_t *read;
+  bool read_only;
+  atomic_bool damaged;
 };
+
+/* Take note of what a read came to. Returns `code`. */
+enum hb_code hb_rocks_note(struct hb_rocks *engine, enum hb_code code);
 
 /* Map, free `text`, return the code; HB_OK where it is NULL. */
 enum hb_code hb_rocks_take_error(char *text, const char *what, struct hb_err *err);

@@ -34,6 +34,7 @@ static enum hb_code open_engine(struct hb_store *store, const struct hb_store_op
       .path = path,
       .create = create,
       .read_only = options->read_only,
+      .no_compaction = store->info.damaged,
       .wal_bytes_max = or_default(options->wal_bytes_max, 256),
       .write_buffer_max = or_default(options->write_buffer_max, 128),
       .block_cache_max = or_default(options->block_cache_max, 32),
@@ -317,6 +318,7 @@ enum hb_code hb_store_open(const struct hb_store_options *options, struct hb_sto
   store->path = hb_strdup(options->path);
   store->lock = lock;
   store->read_only = options->read_only;
+  store->info.damaged = store->damage_noted = hb_damaged_is_noted(store->path);
   code = open_locked(store, options, err);
   if (code) {
     hb_rocks_close(store->engine);

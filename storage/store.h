@@ -31,8 +31,9 @@ struct hb_store_info {
   uint8_t store_id[HB_STORE_ID_SIZE];    /* made with the store, never changes */
   uint8_t incarnation[HB_STORE_ID_SIZE]; /* new at creation and at each restore */
   uint64_t run;                          /* +1 at each open, durable before the first commit */
-  bool created;         /* by this open, or by one that was cut short before a stream was made */
-  uint64_t served_ms;   /* as last saved */
+  bool created;       /* by this open, or by one that was cut short before a stream was made */
+  bool damaged;       /* a table can't be read: there is a file DAMAGED, and nothing is compacted */
+  uint64_t served_ms; /* as last saved */
   uint64_t next_stream; /* id of the next stream to be made */
   uint64_t last_commit; /* highest number found anywhere */
 };

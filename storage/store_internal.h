@@ -22,6 +22,7 @@ struct hb_store {
   /* sequencer only */
   uint64_t written;      /* number of the last commit that was applied */
   uint64_t synced;       /* of the last one that is known to be durable */
+  bool damage_noted;     /* DAMAGED is there */
   struct hb_err failure; /* code != HB_OK: the first write or sync that failed (I6) */
 
   atomic_bool ingesting;        /* hb_index_ingest runs */
@@ -49,6 +50,13 @@ typedef enum hb_code hb_row_visit(void *context, struct hb_slice key, struct hb_
 HB_MUST_CHECK enum hb_code hb_store_each_row(struct hb_rocks_iter *owned_iter,
                                              enum hb_family family, hb_row_visit *visit,
                                              void *context, struct hb_err *err);
+
+/* damaged.c: whether an earlier run met a damaged table. */
+bool hb_damaged_is_noted(const char *path);
+/* Sequencer: so that a later one knows, where this one has. `err` NULL: what it was is not known.
+ */
+void hb_damaged_note(struct hb_store *store, const struct hb_err *err);
+bool hb_damaged_now(const struct hb_store *store);
 
 /* recover.c: rows of streams that nobody owns any more are put into `batch` as deletions.
  * HB_CORRUPT: events, or rows of an id that was never given, are among them: that is no rest of a

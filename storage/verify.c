@@ -65,15 +65,37 @@ const char *hb_finding_line(const struct hb_finding *finding, char out[HB_FINDIN
   return out;
 }
 
-static void tell(struct hb_verify *verify, const struct hb_finding *finding) {
+/* What one finding takes of a step: the findings of a step are told together. */
+enum { FINDING_BYTES = 16 << 10 };
+
+/* One line of ASCII, whatever lay on the disk: it goes to terminals, and into strings of proto3. */
+static void make_plain(char *text) {
+  for (; *text; text++) {
+    bool plain = *text >= 0x20 && *text < 0x7F;
+    if (!plain) *text = '?';
+  }
+}
+
+/* Findings of one family and stream are cut short: damage to a whole family is no news each time.
+ */
+static void tell(struct hb_verify *verify, struct hb_finding *finding) {
+  uint64_t told = verify->stream.findings;
+  if (told > HB_VERIFY_FINDINGS_MAX) return;
+  verify->stream.findings = told + 1;
+  if (told == HB_VERIFY_FINDINGS_MAX) {
+    finding->has_range = false;
+    (void)snprintf(finding->text, sizeof finding->text,
+                   "more than %d findings: the others are left out", HB_VERIFY_FINDINGS_MAX);
+  }
+  make_plain(finding->text);
+  verify->budget -= FINDING_BYTES;
   verify->counts.findings++;
   if (verify->options.found) verify->options.found(verify->options.context, finding);
 }
 
 void hb_verify_report(struct hb_verify *verify, const char *family, const struct hb_range *range,
                       const char *format, ...) {
-  struct hb_verify_stream *stream = &verify->stream;
-  if (stream->findings > HB_VERIFY_FINDINGS_MAX) return;
+  const struct hb_verify_stream *stream = &verify->stream;
   if (stream->id && verify->options.live && !hb_verify_is_there(verify, stream->id)) return;
   struct hb_finding finding = {.stream = stream->id, .family = family};
   memcpy(finding.name, stream->config.name, sizeof finding.name);
@@ -85,11 +107,6 @@ void hb_verify_report(struct hb_verify *verify, const char *family, const struct
   va_start(args, format);
   (void)vsnprintf(finding.text, sizeof finding.text, format, args);
   va_end(args);
-  if (stream->findings++ == HB_VERIFY_FINDINGS_MAX) {
-    finding.has_range = false;
-    (void)snprintf(finding.text, sizeof finding.text,
-                   "more findings than %d here: the others are left out", HB_VERIFY_FINDINGS_MAX);
-  }
   tell(verify, &finding);
 }
 

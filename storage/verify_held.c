@@ -16,7 +16,7 @@
 enum { RUNS_MAX = 1 << 18 };
 
 void hb_verify_held_done(struct hb_verify_held *held) {
-  hb_rocks_view_destroy(held->view);
+  hb_rocks_iter_destroy(held->view);
   free(held->runs);
   *held = (struct hb_verify_held){0};
 }
@@ -170,6 +170,8 @@ static void tell_hole(struct hb_verify *verify, int64_t from, int64_t to) {
 
 static void judge_runs(struct hb_verify *verify) {
   struct hb_verify_held *held = &verify->held;
+  if (verify->scan.left_view && verify->options.live) held->unsure = true;
+  if (held->unsure) return;
   const struct hb_frontier *record = &verify->stream.record;
   tidy(held);
   const struct hb_verify_run *furthest = NULL;
@@ -204,7 +206,7 @@ static void finish(struct hb_verify *verify) {
   struct hb_verify_held *held = &verify->held;
   const struct hb_verify_stream *stream = &verify->stream;
   const struct hb_frontier *record = &stream->record;
-  if (!record->frozen) return;
+  if (!record->frozen || held->unsure) return;
   if (held->covered_to < record->complete_to) {
     tell_hole(verify, held->covered_to, record->complete_to);
   }

@@ -28,8 +28,9 @@ enum hb_scan_result {
 struct hb_scan {
   struct hb_verify *verify; /* borrowed */
   enum hb_family family;
-  const struct hb_rocks_view *view; /* borrowed; NULL = each step sees what is there then */
-  struct hb_buf next;               /* the first row not looked at yet */
+  struct hb_rocks_iter *view; /* borrowed; NULL = each step sees what is there then */
+  bool left_view;             /* damage was stepped over with other iterators */
+  struct hb_buf next;         /* the first row not looked at yet */
   struct hb_buf end;
   struct hb_buf from; /* of what could not be read */
   struct hb_rocks_iter *iter;
@@ -39,7 +40,7 @@ struct hb_scan {
 
 /* The rows of one stream, or with stream 0 the whole family. */
 void hb_scan_begin(struct hb_scan *scan, struct hb_verify *verify, enum hb_family family,
-                   uint64_t stream, const struct hb_rocks_view *view);
+                   uint64_t stream, struct hb_rocks_iter *view);
 /* Slices live until the next call. UNREADABLE: `err` says why, *out_value is the key of the next
  * row that can be read, or the end. */
 enum hb_scan_result hb_scan_next(struct hb_scan *scan, struct hb_slice *out_key,
@@ -107,7 +108,8 @@ struct hb_verify_held {
   int64_t covered_to;         /* the end of what was found so far */
   bool again;                 /* there is more above `limit` */
   bool counted;               /* the first pass is over: only coverage is left to look at */
-  struct hb_rocks_view *view; /* owned */
+  struct hb_rocks_iter *view; /* owned; as of the moment of the frontier record */
+  bool unsure;                /* it could not be kept to: coverage can't be judged */
 };
 
 struct hb_verify_locate {
@@ -194,7 +196,8 @@ bool hb_verify_unused(struct hb_verify *verify);
 bool hb_verify_peers(struct hb_verify *verify);
 bool hb_verify_orphans(struct hb_verify *verify);
 
-/* The current stream's rows as of its view (verify_streams.c), and what stands in them now. */
+/* The current stream's rows, and its bundles as of the same moment (verify_streams.c); then what
+ * stands in them now. */
 void hb_verify_load(struct hb_verify *verify, uint64_t stream);
 void hb_verify_compare_now(struct hb_verify *verify);
 void hb_verify_held_done(struct hb_verify_held *held);

@@ -9,7 +9,7 @@
 enum { WINDOW = 8, ROUNDS = 4 };
 
 void hb_scan_begin(struct hb_scan *scan, struct hb_verify *verify, enum hb_family family,
-                   uint64_t stream, const struct hb_rocks_view *view) {
+                   uint64_t stream, struct hb_rocks_iter *view) {
   hb_scan_end(scan);
   scan->verify = verify;
   scan->family = family;
@@ -22,7 +22,7 @@ void hb_scan_begin(struct hb_scan *scan, struct hb_verify *verify, enum hb_famil
 }
 
 static void pause(struct hb_scan *scan) {
-  hb_rocks_iter_destroy(scan->iter);
+  if (scan->iter != scan->view) hb_rocks_iter_destroy(scan->iter);
   scan->iter = NULL;
   scan->at_row = false;
 }
@@ -44,14 +44,19 @@ static void set(struct hb_buf *buf, struct hb_slice bytes) {
 
 static void open_iter(struct hb_scan *scan) {
   struct hb_slice none = {0};
-  scan->iter = hb_rocks_iter_create_in(scan->verify->options.store->engine, scan->view,
-                                       scan->family, none, hb_buf_view(&scan->end));
+  if (scan->view && !scan->left_view) {
+    scan->iter = scan->view;
+  } else {
+    scan->iter = hb_rocks_iter_create(scan->verify->options.store->engine, scan->family, none,
+                                      hb_buf_view(&scan->end));
+  }
 }
 
 /* The row at or above `key`, or that there is none, can be read. An iterator that has met damage
  * may tell it again elsewhere: a new one for each. */
 static bool is_readable(struct hb_scan *scan, struct hb_slice key) {
   pause(scan);
+  scan->left_view = true;
   open_iter(scan);
   hb_rocks_iter_seek(scan->iter, key);
   return hb_rocks_iter_error(scan->iter, NULL) == HB_OK;

@@ -141,6 +141,18 @@ static enum hb_code judge(const char *folder, const struct wal_files *files,
   }
 }
 
+/* Opening numbers its first log, then its MANIFEST, and begins a run when both are in use. So the
+ * one in use is never older than a log in which a run begins. (RocksDB would open the older state,
+ * and remove what is newer.) */
+static enum hb_code check_age(const char *folder, const struct hb_wal_manifest *manifest,
+                              const struct hb_wal_scan *scan, struct hb_err *err) {
+  if (!manifest->number || scan->begun_in < manifest->number) return HB_OK;
+  return hb_err_set(err, HB_CORRUPT, NULL,
+                    "data folder: '%s': CURRENT names MANIFEST-%06" PRIu64 ", but %06" PRIu64
+                    ".log was written when there was a newer one; " WAY_OUT,
+                    folder, manifest->number, scan->begun_in);
+}
+
 /* Where MANIFEST can't tell, no file is asked to be the first. */
 static bool is_first(uint64_t number, struct hb_wal_needed needed) {
   return !needed.from || number == needed.from;
@@ -156,6 +168,7 @@ enum hb_code hb_wal_check(const char *folder, bool *out_cut, struct hb_err *err)
     bool first = i == 0 && is_first(files.numbers[i], manifest.needed);
     code = scan_file(folder, files.numbers[i], first, &scan, err);
   }
+  if (!code) code = check_age(folder, &manifest, &scan, err);
   if (!code) code = judge(folder, &files, manifest.needed, &scan, err);
   if (!code) code = hb_wal_manifest_cut(folder, &manifest, err);
   if (!code) *out_cut = manifest.torn;

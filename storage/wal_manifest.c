@@ -268,6 +268,12 @@ static char *current_path(const char *folder) {
   return named ? hb_folder_join(folder, name) : NULL;
 }
 
+/* ".../MANIFEST-000005" */
+static uint64_t number_of(const char *path) {
+  const char *digits = strrchr(path, '-');
+  return digits ? strtoull(digits + 1, NULL, 10) : 0;
+}
+
 enum hb_code hb_wal_manifest_find(const char *folder, struct hb_wal_manifest *out,
                                   struct hb_err *err) {
   char *path = current_path(folder);
@@ -276,7 +282,11 @@ enum hb_code hb_wal_manifest_find(const char *folder, struct hb_wal_manifest *ou
   *out = (struct hb_wal_manifest){0}; /* where it is not there, RocksDB refuses by itself */
   if (fd >= 0) {
     code = hb_wal_manifest_read(fd, out, err);
-    if (code) hb_err_wrap(err, "'%s'", path);
+    if (code) {
+      hb_err_wrap(err, "'%s'", path);
+    } else {
+      out->number = number_of(path);
+    }
     (void)close(fd); /* it was only read */
   }
   free(path);

@@ -13,6 +13,7 @@ struct hb_wal_needed {
 };
 
 struct hb_wal_manifest {
+  uint64_t number; /* in its name; 0: not known */
   struct hb_wal_needed needed;
   bool torn;     /* its last edit can't be read, and nothing is behind that */
   uint64_t size; /* of what is whole, then */

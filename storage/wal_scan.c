@@ -61,6 +61,7 @@ static void add(struct hb_wal_scan *scan, const struct hb_log_data *data, uint64
   bool expected = scan->any ? follows(scan, data) : first || begins_run(data);
   if (!expected && !scan->hole.any) open_gap(scan, offset);
   scan->file_begun = true;
+  if (begins_run(data)) scan->begun_in = scan->file;
   if (scan->hole.any) {
     note_behind(scan, data);
     return;

@@ -37,7 +37,8 @@ struct hb_wal_scan {
   uint64_t commit; /* - its number */
   uint64_t file;   /* being read */
   uint64_t file_before;
-  bool file_begun; /* a commit was read in it */
+  bool file_begun;   /* a commit was read in it */
+  uint64_t begun_in; /* the highest file in which a run begins; 0: none */
   struct hb_wal_hole hole;
   struct hb_wal_behind behind;
 };

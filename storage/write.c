@@ -198,6 +198,7 @@ static enum hb_code failed_before(const struct hb_store *store, struct hb_err *e
 }
 
 static enum hb_code fail(struct hb_store *store, struct hb_err *err) {
+  if (store->failure.code == HB_CORRUPT) hb_damaged_note(store, &store->failure);
   if (err) *err = store->failure;
   return store->failure.code;
 }
@@ -207,6 +208,7 @@ enum hb_code hb_store_write(struct hb_store *store, struct hb_write *write, uint
   HB_ASSERT(write->store == store);
   if (store->failure.code) return failed_before(store, err);
   HB_ASSERT(commit > store->written);
+  if (hb_rocks_is_damaged(store->engine)) hb_damaged_note(store, NULL);
   uint8_t data[HB_LOG_DATA_SIZE];
   hb_log_data_put(data, (struct hb_log_data){.run = store->info.run,
                                              .mark = store->run_mark,

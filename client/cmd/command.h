@@ -32,6 +32,7 @@ extern const struct command command_send;
 extern const struct command command_status;
 extern const struct command command_stream;
 extern const struct command command_tail;
+extern const struct command command_verify;
 
 extern const struct command stream_add;
 extern const struct command stream_info;

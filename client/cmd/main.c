@@ -9,9 +9,9 @@
 __attribute__((visibility("default"))) const char *argp_program_version =
     "holdback " HOLDBACK_VERSION;
 
-static const struct command *const commands[] = {&command_stream, &command_send,    &command_tail,
-                                                 &command_status, &command_key,     &command_keys,
-                                                 &command_ping,   &command_compact, NULL};
+static const struct command *const commands[] = {
+    &command_stream, &command_send, &command_tail,   &command_status,  &command_key,
+    &command_keys,   &command_ping, &command_verify, &command_compact, NULL};
 
 static const char doc[] =
     "Talks to a Holdback server: events in in any order, out in order.\n"
@@ -24,6 +24,7 @@ static const char doc[] =
     "  key KEY                     one key's events in order\n"
     "  keys                        the keys of a stream\n"
     "  ping                        is the server there\n"
+    "  verify                      is everything that it stores as it should be\n"
     "  compact                     give back now what nothing needs any more\n"
     "\n"
     "Each has its own --help with examples.\n"

@@ -34,6 +34,7 @@ struct hb_engine_info {
   uint8_t store_id[16];
   uint8_t incarnation[16];
   bool created; /* the store is new: the stream `default` was made */
+  bool damaged; /* a table of the store can't be read; it is served without compaction */
   uint32_t recovery_ms;
   uint64_t streams;
   uint64_t held_events;

@@ -17,6 +17,7 @@
 #include "server/engine/peers_internal.h"
 #include "server/engine/pool_internal.h"
 #include "server/engine/sequencer_internal.h"
+#include "server/engine/verify.h"
 #include "storage/store.h"
 #include "storage/write.h"
 
@@ -31,6 +32,7 @@ struct hb_tuning {
   uint32_t index_idle_ms;          /* or when its stream is silent so long [1000] */
   uint32_t index_nap_ms;           /* how often the indexer looks while streams move [100] */
   uint32_t read_step_bytes;        /* what a read does before others come [16 MiB] */
+  uint32_t verify_step_bytes;      /* what a verification looks at in a step [4 MiB] */
   uint32_t key_page_bytes;         /* frames in a page [3.5 MiB] */
   uint32_t disk_look_ms;           /* free space is looked at so often, at most [100] */
   uint32_t disk_look_bytes;        /* or after so much was written [4 MiB] */
@@ -80,6 +82,9 @@ struct hb_engine {
   struct hb_pool readers;
   struct hb_pool background;
 
+  pthread_mutex_t verification_mutex;
+  struct hb_verification *verification; /* protected by it; NULL: none is under way */
+
   pthread_mutex_t deletions_mutex;
   pthread_cond_t deletions_done;
   size_t deletions; /* protected by deletions_mutex: not finished yet */
@@ -104,6 +109,8 @@ HB_MUST_CHECK enum hb_code hb_engine_recover(struct hb_engine *engine, bool agai
  * twice on one thread. */
 bool hb_store_enter(struct hb_engine *engine);
 void hb_store_leave(struct hb_engine *engine);
+/* verify.c: the store will be closed. */
+void hb_verification_drop(struct hb_engine *engine);
 HB_MUST_CHECK enum hb_code hb_store_open_for(struct hb_engine *engine, struct hb_err *err);
 /* Sequencer: open the lost store again, where there is room and nobody waits for the old one. */
 void hb_reopen_try(struct hb_engine *engine);

@@ -72,6 +72,15 @@ static void tell(struct hb_engine *engine, struct hb_stream *stream, int64_t ind
   hb_mailbox_post(engine->sequencer.notes, &note->node);
 }
 
+/* What is damaged now is so later: this stream's index ends here, and readers by key, who go
+ * through the log from there, are told. The others must not wait for it. */
+static void give_up(struct hb_stream *stream, const struct hb_err *err) {
+  char quoted[HB_ERR_MESSAGE_SIZE];
+  stream->index_damaged = true;
+  hb_log(HB_LOG_ERROR, "index_stopped", "stream=%s cause=%s", stream->name,
+         hb_log_quote(err->message, quoted, sizeof quoted));
+}
+
 /* Gather again from what is written, later. */
 static void set_back(struct hb_engine *engine, struct hb_stream *stream, const struct hb_err *err) {
   struct hb_indexer *indexer = &engine->indexer;
@@ -188,6 +197,7 @@ static bool scan(struct hb_engine *engine, struct hb_stream *stream) {
   hb_stream_get_status(stream, &status);
   if (!status.record.frozen || hb_stream_is_deleted(stream)) return false;
   follow(engine, stream, &status);
+  if (stream->index_damaged) return false;
   struct hb_cursor cursor;
   hb_cursor_init(&cursor, engine->store, stream, stream->index_scan);
   enum hb_code code = HB_OK;
@@ -199,6 +209,10 @@ static bool scan(struct hb_engine *engine, struct hb_stream *stream) {
     bytes += cursor.bytes->size;
   }
   hb_cursor_done(&cursor);
+  if (code == HB_CORRUPT && !hb_stream_is_deleted(stream)) {
+    give_up(stream, &err); /* what was gathered is from before the damage, and as good as ever */
+    return false;
+  }
   if (code != HB_OK) {
     set_back(engine, stream, &err);
     return false;

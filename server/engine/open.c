@@ -27,6 +27,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.index_idle_ms = or_default(tuning.index_idle_ms, 1000);
   tuning.index_nap_ms = or_default(tuning.index_nap_ms, 100);
   tuning.read_step_bytes = or_default(tuning.read_step_bytes, 16 << 20);
+  tuning.verify_step_bytes = or_default(tuning.verify_step_bytes, 4 << 20);
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */
   tuning.disk_look_ms = or_default(tuning.disk_look_ms, 100);
   tuning.reopen_retry_ms = or_default(tuning.reopen_retry_ms, 1000);
@@ -56,6 +57,7 @@ static struct hb_engine *create(const struct hb_engine_options *options,
   atomic_init(&engine->store_open, hb_store_open);
   pthread_rwlock_init(&engine->door, NULL);
   init_store_lock(&engine->store_lock);
+  pthread_mutex_init(&engine->verification_mutex, NULL);
   pthread_mutex_init(&engine->deletions_mutex, NULL);
   pthread_cond_init(&engine->deletions_done, NULL);
   hb_names_init(&engine->names);
@@ -71,6 +73,7 @@ static enum hb_code open_store(struct hb_engine *engine, struct hb_err *err) {
   memcpy(engine->info.store_id, info->store_id, sizeof engine->info.store_id);
   memcpy(engine->info.incarnation, info->incarnation, sizeof engine->info.incarnation);
   engine->info.created = info->created;
+  engine->info.damaged = info->damaged;
   engine->served_base_ms = info->served_ms;
   engine->sequencer.next_stream = info->next_stream;
   hb_sequencer_create(engine);
@@ -147,6 +150,7 @@ void hb_engine_close(struct hb_engine *engine) {
   hb_store_close(engine->store);
   pthread_cond_destroy(&engine->deletions_done);
   pthread_mutex_destroy(&engine->deletions_mutex);
+  pthread_mutex_destroy(&engine->verification_mutex);
   hb_disk_close(engine);
   pthread_rwlock_destroy(&engine->store_lock);
   pthread_rwlock_destroy(&engine->door);

@@ -1,6 +1,6 @@
 /* Decides which work a free thread takes next: what the sequencer waits for and what callers wait
  * for in turn, so that a producer that sends history again (needs) can't starve subscribers
- * (reads), nor they it. */
+ * (reads), nor they it. A verification has the time that nobody else wants. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -18,8 +18,10 @@ static struct hb_node *pop_locked(struct hb_pool *pool, enum hb_work kind) {
 
 static struct hb_node *pick_locked(struct hb_pool *pool, enum hb_work *out_kind) {
   static const enum hb_work orders[2][HB_WORK_KINDS] = {
-      {HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_READ, HB_WORK_DELETION, HB_WORK_COMPACTION},
-      {HB_WORK_READ, HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_DELETION, HB_WORK_COMPACTION}};
+      {HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_READ, HB_WORK_VERIFY, HB_WORK_DELETION,
+       HB_WORK_COMPACTION},
+      {HB_WORK_READ, HB_WORK_FETCH, HB_WORK_NEED, HB_WORK_VERIFY, HB_WORK_DELETION,
+       HB_WORK_COMPACTION}};
   const enum hb_work *order = orders[pool->turn++ % 2];
   for (int i = 0; i < HB_WORK_KINDS; i++) {
     struct hb_node *node = pop_locked(pool, order[i]);
@@ -35,16 +37,14 @@ typedef void work_fn(struct hb_engine *engine, struct hb_node *node);
 
 /* A piece of work is what a store that is to be replaced waits for. */
 static void run(struct hb_pool *pool, enum hb_work kind, struct hb_node *node) {
-  static work_fn *const runs[HB_WORK_KINDS] = {[HB_WORK_FETCH] = hb_fetch_run,
-                                               [HB_WORK_NEED] = hb_need_run,
-                                               [HB_WORK_READ] = hb_read_run,
-                                               [HB_WORK_DELETION] = hb_deletion_run,
-                                               [HB_WORK_COMPACTION] = hb_compaction_run};
-  static work_fn *const refuses[HB_WORK_KINDS] = {[HB_WORK_FETCH] = hb_fetch_refuse,
-                                                  [HB_WORK_NEED] = hb_need_refuse,
-                                                  [HB_WORK_READ] = hb_read_refuse,
-                                                  [HB_WORK_DELETION] = hb_deletion_refuse,
-                                                  [HB_WORK_COMPACTION] = hb_compaction_refuse};
+  static work_fn *const runs[HB_WORK_KINDS] = {
+      [HB_WORK_FETCH] = hb_fetch_run,       [HB_WORK_NEED] = hb_need_run,
+      [HB_WORK_READ] = hb_read_run,         [HB_WORK_VERIFY] = hb_verification_run,
+      [HB_WORK_DELETION] = hb_deletion_run, [HB_WORK_COMPACTION] = hb_compaction_run};
+  static work_fn *const refuses[HB_WORK_KINDS] = {
+      [HB_WORK_FETCH] = hb_fetch_refuse,       [HB_WORK_NEED] = hb_need_refuse,
+      [HB_WORK_READ] = hb_read_refuse,         [HB_WORK_VERIFY] = hb_verification_refuse,
+      [HB_WORK_DELETION] = hb_deletion_refuse, [HB_WORK_COMPACTION] = hb_compaction_refuse};
   if (!hb_store_enter(pool->engine)) {
     refuses[kind](pool->engine, node);
     return;

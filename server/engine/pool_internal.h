@@ -21,6 +21,7 @@ enum hb_work {
   HB_WORK_FETCH,
   HB_WORK_NEED,
   HB_WORK_READ,
+  HB_WORK_VERIFY,
   HB_WORK_DELETION,
   HB_WORK_COMPACTION,
   HB_WORK_KINDS
@@ -52,12 +53,14 @@ void hb_pool_stop(struct hb_pool *pool);
 void hb_fetch_run(struct hb_engine *engine, struct hb_node *node);
 void hb_need_run(struct hb_engine *engine, struct hb_node *node);
 void hb_read_run(struct hb_engine *engine, struct hb_node *node);
+void hb_verification_run(struct hb_engine *engine, struct hb_node *node);
 void hb_deletion_run(struct hb_engine *engine, struct hb_node *node);
 void hb_compaction_run(struct hb_engine *engine, struct hb_node *node);
 /* Instead, while there is no store. */
 void hb_fetch_refuse(struct hb_engine *engine, struct hb_node *node);
 void hb_need_refuse(struct hb_engine *engine, struct hb_node *node);
 void hb_read_refuse(struct hb_engine *engine, struct hb_node *node);
+void hb_verification_refuse(struct hb_engine *engine, struct hb_node *node);
 void hb_deletion_refuse(struct hb_engine *engine, struct hb_node *node);
 void hb_compaction_refuse(struct hb_engine *engine, struct hb_node *node);
 

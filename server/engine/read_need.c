@@ -146,11 +146,11 @@ void hb_need_refuse(struct hb_engine *engine, struct hb_node *node) {
 
 void hb_fetch_run(struct hb_engine *engine, struct hb_node *node) {
   struct hb_fetch *fetch = (struct hb_fetch *)node;
-  struct hb_err err = {0};
-  if (hb_bundle_read(engine->store, fetch->id, &fetch->block, &err) != HB_OK) {
+  if (hb_bundle_read(engine->store, fetch->id, &fetch->block, &fetch->error) != HB_OK) {
     char quoted[HB_ERR_MESSAGE_SIZE];
     hb_log(HB_LOG_ERROR, "bundle_unreadable", "stream_id=%" PRIu64 " commit=%" PRIu64 " cause=%s",
-           fetch->id.stream, fetch->id.commit, hb_log_quote(err.message, quoted, sizeof quoted));
+           fetch->id.stream, fetch->id.commit,
+           hb_log_quote(fetch->error.message, quoted, sizeof quoted));
   }
   hb_mailbox_post(engine->sequencer.fetched, node);
 }

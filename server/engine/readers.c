@@ -1,11 +1,13 @@
 /* Decides how a read runs on a reader's thread: which room does it, and how it ends. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/live.h"
 #include "server/engine/engine_internal.h"
 #include "server/engine/read_internal.h"
 #include "server/engine/reads.h"
+#include "server/engine/stream_internal.h"
 #include "storage/read.h"
 
 static enum hb_code run(struct hb_engine *engine, struct hb_read *read, bool *out_again) {
@@ -37,6 +39,12 @@ static void drop_results(struct hb_read *read) {
   read->state = NULL;
 }
 
+/* The store knows streams by number; who is told knows a name. */
+static void name_stream(struct hb_read *read) {
+  if (strncmp(read->error.message, "stream '", 8) == 0) return;
+  hb_err_wrap(&read->error, "stream '%s'", read->stream->name);
+}
+
 void hb_read_run(struct hb_engine *engine, struct hb_node *node) {
   struct hb_read *read = (struct hb_read *)node;
   bool again = false;
@@ -46,6 +54,7 @@ void hb_read_run(struct hb_engine *engine, struct hb_node *node) {
     code = hb_err_no_stream(&read->error, read->stream->name);
   }
   HB_ASSERT(code == read->error.code);
+  if (code == HB_CORRUPT) name_stream(read);
   if (code == HB_OK && again) {
     hb_pool_post(&engine->readers, HB_WORK_READ, node);
     return;

@@ -1,12 +1,13 @@
 /* Rebuilds core, registry and names from the store: configuration and frontier record of each
  * stream, then what waits in its bundles, first-seen rows of gaps, hashes of refused events.
  *
- * Two checks decide whether the folder is served at all: the log's last block ends exactly at the
- * frontier (I4), and what the bundles cover from there ends exactly at complete_to
- * (hb_ordering_recover_end). Else the server would hide, or invent, events: HB_CORRUPT.
+ * Three checks decide whether the folder is served at all: the log's last block ends exactly at the
+ * frontier (I4), what the bundles cover from there ends exactly at complete_to
+ * (hb_ordering_recover_end), and no fewer events are there than were stored. Else the server would
+ * hide, or invent, events: HB_CORRUPT.
  *
  * Where a running server opened its store again, streams that it knows keep their objects, and a
- * third check is that nothing goes back behind what was shown (I5). What became of the admin job
+ * fourth check is that nothing goes back behind what was shown (I5). What became of the admin job
  * whose write failed is seen here: its stream is there or is not. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -100,6 +101,24 @@ static enum hb_code check_log(struct hb_engine *engine, const struct hb_stored_s
                     last.end, record->frontier);
 }
 
+/* Every stored event is released or held. One that waited behind a gap may be lost without a hole
+ * before complete_to: then fewer are there than were counted. */
+static enum hb_code check_count(struct hb_engine *engine, const struct hb_stored_stream *stored,
+                                struct hb_err *err) {
+  const struct hb_frontier *record = &stored->record;
+  struct hb_stream_status status;
+  if (!record->frozen || !hb_ordering_status(engine->sequencer.core, stored->stream,
+                                             hb_sequencer_now(engine), &status)) {
+    return HB_OK;
+  }
+  uint64_t released = (uint64_t)record->frontier - (uint64_t)record->first_sequence;
+  if (record->counters.stored <= released + status.held_events) return HB_OK;
+  return hb_err_set(err, HB_CORRUPT, NULL,
+                    "%" PRIu64 " events were stored, but %" PRIu64 " are released and %" PRIu64
+                    " held; restore the folder from a backup",
+                    record->counters.stored, released, status.held_events);
+}
+
 /* I5: known is NULL where the stream was not shown yet. */
 static enum hb_code check_shown(const struct hb_stream *known,
                                 const struct hb_stored_stream *stored, struct hb_err *err) {
@@ -159,6 +178,7 @@ static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_str
   if (code == HB_OK) {
     code = hb_ordering_recover_end(core, stored->stream, hb_sequencer_now(engine), err);
   }
+  if (code == HB_OK) code = check_count(engine, stored, err);
   if (code == HB_OK) {
     publish(engine, stored, &resolved);
   } else {

@@ -59,6 +59,7 @@ static void close_old(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   hb_write_destroy(sequencer->write);
   sequencer->write = NULL;
+  hb_verification_drop(engine);
   hb_store_close(engine->store);
   engine->store = NULL;
 }

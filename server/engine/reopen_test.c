@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/frame/scan.h"
 #include "server/engine/testing.h"
+#include "server/engine/verify.h"
 
 #define PLENTY (UINT64_C(1) << 40)
 
@@ -43,6 +44,8 @@ static enum hb_code put_range(struct rig *rig, struct hb_stream *stream, int64_t
 
 static struct rig *failing;     /* whose disk is full afterwards; NULL: it stays as it is */
 static _Atomic int writes_left; /* until one fails; negative: none does any more */
+
+static int steps_done; /* of a verification; protected by the rig's mutex */
 
 static bool is_its_turn(void) { return atomic_fetch_sub(&writes_left, 1) == 0; }
 
@@ -467,9 +470,62 @@ static void readers_live_through_it(void **state) {
   hb_stream_unref(stream);
 }
 
+/* ---- verification */
+
+static void step_done(struct hb_verification *verification) {
+  struct rig *rig = verification->context;
+  pthread_mutex_lock(&rig->mutex);
+  steps_done++;
+  pthread_cond_broadcast(&rig->changed);
+  pthread_mutex_unlock(&rig->mutex);
+}
+
+static void step(struct rig *rig, struct hb_verification *verification) {
+  int before = steps_done;
+  hb_engine_verify_step(rig->engine, verification);
+  pthread_mutex_lock(&rig->mutex);
+  while (steps_done == before) pthread_cond_wait(&rig->changed, &rig->mutex);
+  pthread_mutex_unlock(&rig->mutex);
+}
+
+/* A verification that is under way holds nothing of a store that is closed: it is told so, and a
+ * new one looks at the store that was opened instead. */
+static void a_verification_ends_with_its_store(void **state) {
+  struct rig *rig = *state;
+  rig->tuning.verify_step_bytes = 2000;
+  rig_open(rig);
+  struct hb_stream *stream = rig_stream(rig, "s");
+  for (int64_t from = 2; from < 1002; from += 100) {
+    assert_int_equal(put_range(rig, stream, from, from + 100), HB_OK);
+  }
+  struct hb_verification verification = {.done = step_done, .context = rig};
+  assert_int_equal(hb_engine_verify_begin(rig->engine, &verification, NULL, NULL), HB_OK);
+  step(rig, &verification);
+  assert_int_equal(verification.error.code, HB_OK);
+  assert_int_equal(verification.counts.bundles, 1); /* amid what is held: a view is open */
+  failing = rig;
+  fail_after(rig, fail_one, 0);
+  assert_int_not_equal(put_range(rig, stream, 60000, 60010), HB_OK);
+  make_room(rig);
+  step(rig, &verification);
+  assert_int_equal(verification.error.code, HB_UNAVAILABLE);
+  assert_string_equal(verification.error.reason, "STORE_REOPENED");
+  hb_engine_verify_end(rig->engine, &verification);
+  verification.done = step_done;
+  verification.context = rig;
+  assert_int_equal(hb_engine_verify_begin(rig->engine, &verification, stream, NULL), HB_OK);
+  while (!verification.finished) step(rig, &verification);
+  assert_int_equal(verification.error.code, HB_OK);
+  assert_int_equal(verification.counts.findings, 0);
+  assert_int_equal(verification.counts.held_events, 1000);
+  hb_engine_verify_end(rig->engine, &verification);
+  hb_stream_unref(stream);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(goes_on_when_there_is_room, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_verification_ends_with_its_store, setup, teardown),
       cmocka_unit_test_setup_teardown(unknown_outcomes_are_looked_up, setup, teardown),
       cmocka_unit_test_setup_teardown(async_answers_hold, setup, teardown),
       cmocka_unit_test(every_write_fails_once),

@@ -63,6 +63,14 @@ static void take_needs(struct hb_engine *engine) {
   }
 }
 
+/* A release that comes to a bundle that can't be read stops there: who waits for what follows is to
+ * know why. It goes on where a later attempt succeeds. */
+static void note_fetched(struct hb_engine *engine, const struct hb_fetch *fetch) {
+  struct hb_stream *stream = hb_registry_find(&engine->sequencer.registry, fetch->id.stream);
+  if (!stream || !hb_ordering_waits_for(engine->sequencer.core, fetch->id)) return;
+  hb_stream_set_damage(stream, fetch->error.code == HB_CORRUPT ? &fetch->error : NULL);
+}
+
 static void take_fetched(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   struct hb_node *node;
@@ -71,7 +79,10 @@ static void take_fetched(struct hb_engine *engine) {
       struct hb_fetch *fetch = (struct hb_fetch *)node;
       node = node->next;
       sequencer->fetches_out--;
-      if (!sequencer->failed) hb_ordering_fetched(sequencer->core, fetch->id, fetch->block);
+      if (!sequencer->failed) {
+        note_fetched(engine, fetch);
+        hb_ordering_fetched(sequencer->core, fetch->id, fetch->block);
+      }
       hb_bytes_unref(fetch->block);
       free(fetch);
     }

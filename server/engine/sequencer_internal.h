@@ -28,7 +28,8 @@ struct hb_index_note; /* indexer_internal.h */
 struct hb_fetch {
   struct hb_node node;
   struct hb_bundle_id id;
-  struct hb_bytes *block; /* reference; NULL: not read */
+  struct hb_bytes *block; /* reference; NULL: not read, see error */
+  struct hb_err error;
 };
 
 /* One deleted stream on its way out; see delete.c. */

@@ -4,6 +4,7 @@
  * frontier (I2). Blocks that leave the tail are given back outside of the lock. */
 #include "server/engine/stream.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,31 @@ void hb_stream_mark_lost(struct hb_stream *stream) {
   stream->lost = true;
   pthread_cond_broadcast(&stream->settled);
   pthread_mutex_unlock(&stream->mutex);
+}
+
+void hb_stream_set_damage(struct hb_stream *stream, const struct hb_err *err) {
+  pthread_mutex_lock(&stream->mutex);
+  bool changed = stream->damaged != (err != NULL);
+  stream->damaged = err != NULL;
+  if (err) stream->damage = *err;
+  if (changed) {
+    stream->version++;
+    hb_watches_call_locked(stream);
+  }
+  pthread_mutex_unlock(&stream->mutex);
+}
+
+bool hb_stream_get_damage(struct hb_stream *stream, struct hb_err *out) {
+  pthread_mutex_lock(&stream->mutex);
+  bool damaged = stream->damaged;
+  int64_t position = stream->status.record.frontier;
+  if (damaged) *out = stream->damage;
+  pthread_mutex_unlock(&stream->mutex);
+  if (damaged) {
+    hb_err_wrap(out, "stream '%s': the event at position %" PRId64 " is held and can't be read",
+                stream->name, position);
+  }
+  return damaged;
 }
 
 void hb_stream_forget_write(struct hb_stream *stream) {

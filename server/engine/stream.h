@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/err.h"
 #include "base/mailbox.h"
 #include "base/types.h"
 
@@ -26,6 +27,9 @@ void hb_stream_get_config(struct hb_stream *stream, struct hb_stream_config *out
 void hb_stream_get_status(struct hb_stream *stream, struct hb_stream_status *out);
 bool hb_stream_is_deleted(struct hb_stream *stream);
 uint64_t hb_stream_event_bytes_max(struct hb_stream *stream);
+/* Whether the release of what is held stands still because the event at the frontier can't be read;
+ * *out says so with stream and position (HB_CORRUPT). */
+bool hb_stream_get_damage(struct hb_stream *stream, struct hb_err *out);
 
 /* ---- being told: `changed` is called (any thread, must only hand on) after each publication and
  * at deletion, at most once until hb_watch_arm is called again: publications in between fall

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/err.h"
 #include "base/types.h"
 #include "ordering/commit.h"
 #include "server/engine/stream.h"
@@ -45,7 +46,9 @@ struct hb_stream {
   struct hb_stream_config config; /* no limit is 0 */
   struct hb_stream_status status;
   bool deleted;
-  bool lost;              /* a write failed: nothing is published until a rebuild (I6) */
+  bool lost;    /* a write failed: nothing is published until a rebuild (I6) */
+  bool damaged; /* see hb_stream_get_damage */
+  struct hb_err damage;
   uint64_t version;       /* +1 per publication */
   uint64_t written;       /* +1 before each write that touches the stream */
   uint64_t published;     /* `written` as of the last publication */
@@ -71,6 +74,7 @@ struct hb_stream {
   uint64_t index_epoch;        /* of the store that the rest of this is about */
   struct hb_index_part *part;  /* entries gathered and not written yet */
   bool index_followed;         /* index_scan is valid */
+  bool index_damaged;          /* its log can't be read on from there: no more entries */
   int64_t index_scan;          /* blocks below are gathered or written */
   struct hb_stream *part_next; /* streams that have a part; reference while linked */
 };
@@ -92,6 +96,8 @@ void hb_stream_set_config(struct hb_stream *stream, const struct hb_stream_confi
 /* Gone: watches are called. */
 void hb_stream_mark_deleted(struct hb_stream *stream);
 void hb_stream_mark_lost(struct hb_stream *stream);
+/* What is at the frontier can't be read, or (NULL) can be again: watches are called. */
+void hb_stream_set_damage(struct hb_stream *stream, const struct hb_err *err);
 /* The write that was noted last failed: no reader will ever see it. */
 void hb_stream_forget_write(struct hb_stream *stream);
 /* Drop the oldest shared block; returns its bytes, 0 where there is none. */

@@ -36,6 +36,7 @@ struct hb_stream {
   size_t blocks_cap;
   size_t ends_cap;
   struct hb_watch *watches;
+  enum hb_code damage;
 };
 
 struct hb_engine {
@@ -670,4 +671,18 @@ void hb_read_done(struct hb_read *read) {
   free(read->entries);
   hb_buf_done(&read->keys);
   hb_buf_done(&read->next_token);
+}
+
+bool hb_stream_get_damage(struct hb_stream *stream, struct hb_err *out) {
+  lock(stream->engine);
+  enum hb_code code = stream->damage;
+  unlock(stream->engine);
+  if (code) hb_err_set(out, code, NULL, "stream '%s': can't be read", stream->config.name);
+  return code != HB_OK;
+}
+
+void fake_engine_set_damage(struct hb_stream *stream, enum hb_code code) {
+  lock(stream->engine);
+  stream->damage = code;
+  unlock(stream->engine);
 }

@@ -33,4 +33,11 @@ uint32_t fake_engine_last_peer(struct hb_engine *engine);
 /* Batches that are taken and not answered now. */
 size_t fake_engine_unanswered(struct hb_engine *engine);
 
+/* Verifications have so many steps, each with one finding for each of `findings`. */
+void fake_engine_set_verification(struct hb_engine *engine, size_t steps, size_t findings);
+/* true: the next step does not end before this is set to false. */
+void fake_engine_hold_verification(struct hb_engine *engine, bool hold);
+/* What a release waits for can't be read (HB_OK: it can). */
+void fake_engine_set_damage(struct hb_stream *stream, enum hb_code code);
+
 #endif

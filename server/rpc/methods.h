@@ -20,6 +20,7 @@ extern const struct hb_method hb_method_reflection_v1;
 extern const struct hb_method hb_method_reflection_v1alpha;
 extern const struct hb_method hb_method_subscribe;
 extern const struct hb_method hb_method_update_stream;
+extern const struct hb_method hb_method_verify_store;
 
 /* Calls that are answered with an error at once. */
 extern const struct hb_method hb_method_refused;  /* calls_max */

@@ -76,6 +76,11 @@ static enum step deliver(struct hb_subscription *self) {
     case HB_TAIL_CAUGHT_UP:
       break;
   }
+  struct hb_err err;
+  if (hb_stream_get_damage(self->stream, &err)) {
+    hb_call_end(&self->call, &err); /* what it waits for does not come */
+    return WAIT;
+  }
   if (!self->told_caught_up) {
     hb_subscription_send_progress(self);
     self->told_caught_up = true; /* even if the frontier moved meanwhile: then more is sent */
