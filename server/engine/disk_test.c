@@ -216,7 +216,10 @@ static bool count_down(void *context, const char *path, uint64_t *out) {
 /* A long release stops where the floor is met and goes on from there. */
 static void floor_stops_release(void **state) {
   struct rig *rig = *state;
-  struct countdown countdown = {.rig = rig, .looks = INT32_MAX};
+  /* The engine looks until the rig is taken down, which is after this function. */
+  static struct countdown countdown;
+  countdown.rig = rig;
+  atomic_store(&countdown.looks, INT32_MAX);
   rig->tuning.core.release_stream_bytes = 64 << 10;
   rig->tuning.core.block_bytes = 16 << 10;
   rig->tuning.free_bytes = count_down;
