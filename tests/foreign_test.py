@@ -377,8 +377,8 @@ class ForeignTest(unittest.TestCase):
             self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
             self.assertIn("server stops", caught.exception.details())
             server.start()
-            # Python sees the end of an idle connection only when it uses it: a new channel.
-            with server.channel() as later:
+            # Python sees the end of an idle connection only when it uses it: a new one, of its own.
+            with server.channel(("grpc.use_local_subchannel_pool", 1)) as later:
                 get = self.message("GetStreamRequest", stream="default")
                 status = Stubs(self.contract, later).GetStream(get, timeout=CALL_S).status
             self.assertEqual((status.frontier, status.held_events), (2, 1))

@@ -168,6 +168,6 @@ class Server:
         self.process = None
         return code
 
-    def channel(self):
+    def channel(self, *options):
         """Default options: what a client gets that sets none."""
-        return grpc.insecure_channel(self.address)
+        return grpc.insecure_channel(self.address, options)
