@@ -108,6 +108,8 @@ cc_library(
     name = "rocksdb_static",
     linkopts = [
         "-l:librocksdb.a",
+        # See storage/rocksdb/crc32c.c.
+        "-Wl,--wrap=_ZN7rocksdb6crc32c6ExtendEjPKcm",
         "-lstdc++",
         "-lsnappy",
         "-lz",

@@ -40,9 +40,9 @@ struct hb_bench_thread {
 };
 
 /* Send its share, wait for every answer; each must be STORED, or DUPLICATE after a crash. */
-void *hb_bench_produce(void *thread);
+void *hb_bench_produce(void *context);
 /* Read from the start on and check every event: sequence, position, key, payload. */
-void *hb_bench_read(void *thread);
+void *hb_bench_read(void *context);
 
 void hb_bench_start(struct hb_bench_thread *thread, const struct hb_bench_setting *setting,
                     void *(*run)(void *));

@@ -36,5 +36,5 @@ static int call(long number, int fd) {
 }
 
 PUBLIC int fsync(int fd) { return call(SYS_fsync, fd); }
-PUBLIC int fdatasync(int fd) { return call(SYS_fdatasync, fd); }
+PUBLIC int fdatasync(int fildes) { return call(SYS_fdatasync, fildes); }
 PUBLIC int syncfs(int fd) { return call(SYS_syncfs, fd); }

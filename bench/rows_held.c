@@ -10,7 +10,7 @@
 #include "bench/suite.h"
 #include "client/holdback.h"
 
-enum { REVERSED = 1, GAP = 2, ALTERNATING = 4, PROBE_RATE = 200 };
+enum { REVERSED = 1, GAP = 2, ALTERNATING = 4, PROBE_RATE = 1000 };
 static const double RSS_MAX = 500e6;
 
 /* ---- one run of gap or alternating: all that waits, then what fills */

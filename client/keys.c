@@ -83,11 +83,21 @@ static enum page_end tell_entries(struct reading *reading, struct hb_slice page)
   return reading->token ? PAGE_MORE : PAGE_LAST;
 }
 
+/* Each entry of a list may lie in another block of the log, and on a cold disk each is a read: the
+ * first page is one event, so that it is soon there, and pages grow as it goes on. */
+enum { PAGE_FIRST = 1, PAGE_GROWTH = 8, PAGE_MOST = 1000 };
+
+static uint32_t next_page_size(uint32_t size) {
+  if (size == 0) return PAGE_FIRST;
+  return size < PAGE_MOST / PAGE_GROWTH ? size * PAGE_GROWTH : PAGE_MOST;
+}
+
 static int read_pages(struct holdback_client *client, Holdback__V1__ReadKeyRequest *request,
                       struct reading *reading, struct holdback_error *error) {
   enum page_end end = PAGE_MORE;
   while (end == PAGE_MORE) {
     if (reading->token) request->page_token = reading->token;
+    request->page_size = next_page_size(request->page_size);
     grpc_slice page;
     int status = hbc_unary_call_bytes(client, METHOD("ReadKey"), &request->base, &page, error);
     if (status) return status;

@@ -117,6 +117,7 @@ struct hb_ordering {
   struct hb_core_stream **releasing; /* frontier < complete_to, in turn */
   size_t releasing_count;
   size_t releasing_cap;
+  uint32_t company; /* commits for which others than a long release are expected; release.c */
   struct hb_core_stream **sparse; /* with candidates for a rewrite */
   size_t sparse_count;
   size_t sparse_cap;

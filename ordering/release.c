@@ -2,8 +2,9 @@
  *
  * It stops at the first uncovered sequence, at the slice (release_stream_bytes of blocks for the
  * stream, release_bytes for the commit), at release_limit, or at a bundle that is not in memory.
- * New events that it writes are stored whatever is full: they never become held. Streams take
- * turns: one that the commit had nothing left for comes first in the next.
+ * Where others wait for the same commits the slice of what was held is a quarter: their answers
+ * come after its write. New events that it writes are stored whatever is full: they never become
+ * held. Streams take turns: one that the commit had nothing left for comes first in the next.
  * Keeps I3 (ascending), I4 (blocks without holes) and I5. */
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -196,9 +197,27 @@ static void rotate(struct hb_ordering *core, size_t served) {
   reverse(core->releasing, core->releasing_count);
 }
 
+/* How long others that came count as still there, and how much smaller the slice is then. */
+enum { COMPANY_COMMITS = 64, COMPANY_DIVISOR = 4 };
+
+static void look_for_company(struct hb_ordering *core) {
+  const struct hb_round *round = &core->round;
+  size_t streams = core->releasing_count; /* those of the round are among them */
+  if (core->company > 0) core->company--;
+  if (streams > 1 && round->shares_count > 0) core->company = COMPANY_COMMITS;
+}
+
+/* Never less than what is new: that would be held, and written twice. */
+static size_t slice_of(const struct hb_ordering *core, const struct hb_share *share) {
+  size_t whole = core->options.release_stream_bytes;
+  size_t part = whole / COMPANY_DIVISOR + (share ? share->bytes + share->bytes / 8 : 0);
+  return core->company > 0 && part < whole ? part : whole;
+}
+
 void hb_release_walk(struct hb_ordering *core) {
   size_t left = core->options.release_bytes;
   size_t served = 0;
+  look_for_company(core);
   for (; served < core->releasing_count; served++) {
     struct hb_core_stream *stream = core->releasing[served];
     if (!stream->record.frozen) continue;
@@ -207,7 +226,7 @@ void hb_release_walk(struct hb_ordering *core) {
                         .share = share_of(&core->round, stream),
                         .at = stream->record.frontier,
                         .block_from = stream->record.frontier,
-                        .budget = core->options.release_stream_bytes,
+                        .budget = slice_of(core, share_of(&core->round, stream)),
                         .first = left == core->options.release_bytes};
     bool shortened = left < walk.budget;
     if (shortened) walk.budget = left;

@@ -107,6 +107,45 @@ static void receipts_survive(void **state) {
   assert_int_equal(hb_block_receipt(&block, 1).received_ms, 1017);
 }
 
+/* Where others wait for the same commits, a release of what was held takes a quarter of its slice,
+ * then and for a while after; alone again, it takes all of it. */
+static void slices_are_small_in_company(void **state) {
+  (void)state;
+  start((struct hb_ordering_options){.release_stream_bytes = 8000, .block_bytes = 500}, 2);
+  submit(1, 2, 2000);
+  hb_driver_settle(&driver);
+  submit(1, 1, 2);
+  assert_true(hb_driver_commit(&driver));
+  struct hb_fake_stream *stored = hb_fake_find(&driver.store, 1);
+  assert_in_range(released_bytes(stored, 0), 7000, 8000);
+  size_t blocks = stored->blocks_count;
+  submit(2, 1, 2);
+  assert_true(hb_driver_commit(&driver));
+  assert_int_equal(hb_driver_status(&driver, 2).record.frontier, 2);
+  assert_in_range(released_bytes(stored, blocks), 1000, 2000);
+  for (int commit = 1; commit < 64; commit++) {
+    blocks = stored->blocks_count;
+    assert_true(hb_driver_commit(&driver));
+    assert_in_range(released_bytes(stored, blocks), 1000, 2000);
+  }
+  blocks = stored->blocks_count;
+  assert_true(hb_driver_commit(&driver));
+  assert_in_range(released_bytes(stored, blocks), 7000, 8000);
+}
+
+/* New events are never held for the sake of others: the slice grows with them. */
+static void new_events_go_through_in_company(void **state) {
+  (void)state;
+  start((struct hb_ordering_options){.release_stream_bytes = 8000, .block_bytes = 500}, 2);
+  submit(1, 1, 40);
+  submit(2, 1, 40);
+  assert_true(hb_driver_commit(&driver));
+  for (uint64_t id = 1; id <= 2; id++) {
+    assert_int_equal(hb_driver_status(&driver, id).record.frontier, 40);
+    assert_int_equal(hb_driver_status(&driver, id).record.counters.held, 0);
+  }
+}
+
 /* All streams share release_bytes in turn: none starves. */
 static void streams_take_turns(void **state) {
   (void)state;
@@ -262,6 +301,8 @@ int main(void) {
       TEST(releases_in_slices),
       TEST(cuts_blocks),
       TEST(receipts_survive),
+      TEST(slices_are_small_in_company),
+      TEST(new_events_go_through_in_company),
       TEST(streams_take_turns),
       TEST(event_at_complete_to_is_held_during_a_release),
       TEST(goes_on_when_bundles_are_fetched),

@@ -18,6 +18,7 @@
 #include "base/version.h"
 #include "server/config.h"
 #include "server/engine/engine.h"
+#include "server/locks.h"
 #include "server/memory.h"
 #include "server/options.h"
 #include "server/rpc/listener.h"
@@ -270,6 +271,7 @@ int main(int argc, char **argv) {
   struct hb_err err;
   struct hb_options_wish wish = {.print = false};
   hb_memory_tune();
+  hb_locks_tune();
   if (hb_options_parse(argc, argv, &server.config, &wish, &err)) {
     (void)fprintf(stderr, "holdbackd: %s\n", err.message);
     return EXIT_USAGE_ERROR;

@@ -12,15 +12,28 @@
 #include "storage/store_internal.h"
 
 struct hb_log_reader {
-  struct hb_rocks_iter *iter; /* at the block that next returns */
+  struct hb_rocks_iter *iter;
   uint64_t stream;
-  int64_t next; /* what that block should contain */
+  bool given;   /* the block at the iterator was: next goes on from it */
+  int64_t next; /* what the block that next returns should contain */
 };
 
 static enum hb_code wrap_block(enum hb_code code, uint64_t stream, int64_t position,
                                struct hb_err *err) {
   if (code) hb_err_wrap(err, "log of stream %" PRIu64 " at position %" PRId64, stream, position);
   return code;
+}
+
+static enum hb_code decode_at(uint64_t stream, int64_t from, struct hb_slice bytes,
+                              struct hb_block *out, struct hb_err *err) {
+  struct hb_block block;
+  enum hb_code code = hb_block_decode(bytes, &block, err);
+  if (!code && block.from != from) {
+    code = hb_err_set(err, HB_CORRUPT, NULL, "the block there starts at %" PRId64, block.from);
+  }
+  if (code) return wrap_block(code, stream, from, err);
+  *out = block;
+  return HB_OK;
 }
 
 /* `bytes` are the value at the iterator, or a copy of it. */
@@ -32,14 +45,7 @@ static enum hb_code decode(const struct hb_rocks_iter *iter, struct hb_slice byt
   if (!hb_key_parse_position(key, &stream, &from)) {
     return hb_store_wrap_row(hb_store_bad_key(err), HB_FAMILY_LOG, key, err);
   }
-  struct hb_block block;
-  enum hb_code code = hb_block_decode(bytes, &block, err);
-  if (!code && block.from != from) {
-    code = hb_err_set(err, HB_CORRUPT, NULL, "the block there starts at %" PRId64, block.from);
-  }
-  if (code) return wrap_block(code, stream, from, err);
-  *out = block;
-  return HB_OK;
+  return decode_at(stream, from, bytes, out, err);
 }
 
 static enum hb_code iter_error(const struct hb_rocks_iter *iter, uint64_t stream, int64_t position,
@@ -87,6 +93,9 @@ void hb_log_reader_close(struct hb_log_reader *reader) {
 
 enum hb_code hb_log_reader_next(struct hb_log_reader *reader, struct hb_bytes **out,
                                 struct hb_err *err) {
+  /* Not before it is asked for: who wants one block alone would read the one behind it too. */
+  if (reader->given) hb_rocks_iter_next(reader->iter);
+  reader->given = false;
   if (!hb_rocks_iter_valid(reader->iter)) {
     enum hb_code code = iter_error(reader->iter, reader->stream, reader->next, err);
     if (!code) *out = NULL;
@@ -99,8 +108,24 @@ enum hb_code hb_log_reader_next(struct hb_log_reader *reader, struct hb_bytes **
     hb_bytes_unref(bytes);
     return code;
   }
-  hb_rocks_iter_next(reader->iter);
+  reader->given = true;
   reader->next = block.to;
+  *out = bytes;
+  return HB_OK;
+}
+
+enum hb_code hb_log_get(struct hb_store *store, uint64_t stream, int64_t from,
+                        struct hb_bytes **out, struct hb_err *err) {
+  struct hb_key key = hb_key_position(stream, from);
+  struct hb_bytes *bytes = NULL;
+  struct hb_block block;
+  enum hb_code code = hb_rocks_get(store->engine, HB_FAMILY_LOG, hb_key_view(&key), &bytes, err);
+  if (code) return wrap_block(code, stream, from, err);
+  if (bytes) code = decode_at(stream, from, hb_bytes_view(bytes), &block, err);
+  if (code) {
+    hb_bytes_unref(bytes);
+    return code;
+  }
   *out = bytes;
   return HB_OK;
 }

@@ -72,6 +72,33 @@ static void a_reader_keeps_its_view(void **state) {
   hb_log_reader_close(reader);
 }
 
+/* A block is had by its own start, and by nothing else; damage in it is named. */
+static void a_block_is_had_by_its_start(void **state) {
+  struct fixture *fixture = *state;
+  struct hb_bytes *bytes = NULL;
+  struct hb_block block;
+  struct hb_err err;
+  put_block(fixture, 1, 1, 3);
+  put_block(fixture, 1, 3, 7);
+  apply(fixture);
+  must(hb_log_get(fixture->store, 1, 3, &bytes, &err), &err);
+  assert_non_null(bytes);
+  must(hb_block_decode(hb_bytes_view(bytes), &block, &err), &err);
+  assert_int_equal(block.from, 3);
+  assert_int_equal(block.to, 7);
+  hb_bytes_unref(bytes);
+  bytes = NULL;
+  must(hb_log_get(fixture->store, 1, 4, &bytes, &err), &err);
+  assert_null(bytes);
+  must(hb_log_get(fixture->store, 2, 3, &bytes, &err), &err);
+  assert_null(bytes);
+  hb_write_put_block(fixture->write, 1, 3, hb_slice_text("not a block"));
+  apply(fixture);
+  assert_int_equal(hb_log_get(fixture->store, 1, 3, &bytes, &err), HB_CORRUPT);
+  assert_non_null(strstr(err.message, "log of stream 1 at position 3"));
+  assert_null(bytes);
+}
+
 /* The last block says how far the log goes; an empty log has none. */
 static void the_last_block_is_found(void **state) {
   struct fixture *fixture = *state;
@@ -242,6 +269,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       ONE(a_reader_starts_where_the_position_is),
       ONE(a_reader_keeps_its_view),
+      ONE(a_block_is_had_by_its_start),
       ONE(the_last_block_is_found),
       ONE(damage_is_named),
       ONE(a_time_is_found),

@@ -25,6 +25,10 @@ void hb_log_reader_close(struct hb_log_reader *reader);
  * end of the log. HB_CORRUPT names stream and position. */
 HB_MUST_CHECK enum hb_code hb_log_reader_next(struct hb_log_reader *reader, struct hb_bytes **out,
                                               struct hb_err *err);
+/* The block that starts at `from`, as the index names it, checked; *out NULL: there is none. One
+ * read of the disk, where a reader's search has a look at each of RocksDB's runs. */
+HB_MUST_CHECK enum hb_code hb_log_get(struct hb_store *store, uint64_t stream, int64_t from,
+                                      struct hb_bytes **out, struct hb_err *err);
 /* Position of the first released event with event time >= `time`, by binary search over the
  * blocks' running maxima; `end` (the published frontier) where there is none below it. */
 HB_MUST_CHECK enum hb_code hb_log_find_time(struct hb_store *store, uint64_t stream,

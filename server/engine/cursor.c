@@ -90,20 +90,38 @@ static enum hb_code seek(struct hb_cursor *cursor, int64_t position, bool *out,
   return code;
 }
 
-enum hb_code hb_cursor_find(struct hb_cursor *cursor, int64_t position, bool *out,
-                            struct hb_err *err) {
+/* Where the cursor is already, or in the shared tail. */
+static enum hb_code find_in_memory(struct hb_cursor *cursor, int64_t position, bool *out,
+                                   struct hb_err *err) {
   *out = contains(cursor, position);
   if (*out) return HB_OK;
   struct hb_bytes *shared = NULL;
   size_t count = 0;
-  if (hb_stream_read_tail(cursor->stream, position, &shared, 1, SIZE_MAX, &count) ==
+  if (hb_stream_read_tail(cursor->stream, position, &shared, 1, SIZE_MAX, &count) !=
       HB_TAIL_BLOCKS) {
-    *out = true;
-    return take(cursor, shared, err);
+    return HB_OK;
   }
-  enum hb_code code = walk(cursor, position, out, err);
+  *out = true;
+  return take(cursor, shared, err);
+}
+
+enum hb_code hb_cursor_find(struct hb_cursor *cursor, int64_t position, bool *out,
+                            struct hb_err *err) {
+  enum hb_code code = find_in_memory(cursor, position, out, err);
+  if (code == HB_OK && !*out) code = walk(cursor, position, out, err);
   if (code == HB_OK && !*out) code = seek(cursor, position, out, err);
   return code;
+}
+
+enum hb_code hb_cursor_find_block(struct hb_cursor *cursor, int64_t from, bool *out,
+                                  struct hb_err *err) {
+  enum hb_code code = find_in_memory(cursor, from, out, err);
+  if (code != HB_OK || *out) return code;
+  struct hb_bytes *bytes = NULL;
+  code = hb_log_get(cursor->store, cursor->stream->id, from, &bytes, err);
+  if (code != HB_OK || !bytes) return code;
+  *out = true;
+  return take(cursor, bytes, err);
 }
 
 enum hb_code hb_cursor_next(struct hb_cursor *cursor, int64_t end, bool *out, struct hb_err *err) {

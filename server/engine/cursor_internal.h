@@ -37,6 +37,9 @@ HB_MUST_CHECK enum hb_code hb_cursor_next(struct hb_cursor *cursor, int64_t end,
  * no block in the log does. */
 HB_MUST_CHECK enum hb_code hb_cursor_find(struct hb_cursor *cursor, int64_t position, bool *out,
                                           struct hb_err *err);
+/* Go to the block that starts at `from`, as the index names it; *out false: there is none. */
+HB_MUST_CHECK enum hb_code hb_cursor_find_block(struct hb_cursor *cursor, int64_t from, bool *out,
+                                                struct hb_err *err);
 /* Why a block below the published frontier isn't there: the stream is deleted (HB_NOT_FOUND),
  * `position` is below earliest (HB_OUT_OF_RANGE), or it is damage (HB_CORRUPT). */
 enum hb_code hb_cursor_hole(struct hb_stream *stream, int64_t position, struct hb_err *err);

@@ -133,7 +133,7 @@ void hb_engine_stop(struct hb_engine *engine) {
   engine->door_closed = true;
   pthread_rwlock_unlock(&engine->door);
   if (stopped) return;
-  hb_engine_end_compaction(engine);
+  if (engine->store) hb_engine_end_compaction(engine); /* else it could not be opened */
   hb_sequencer_stop(engine);
   hb_indexer_stop(engine);
   hb_pool_stop(&engine->background);

@@ -56,7 +56,7 @@ static enum hb_code give_found(struct hb_key_page *page, const struct gather *ga
     if (page->budget <= 0) return HB_OK;
     const struct hb_bytes *before = cursor->bytes;
     bool found;
-    enum hb_code code = hb_cursor_find(cursor, item->position, &found, err);
+    enum hb_code code = hb_cursor_find_block(cursor, item->block, &found, err);
     if (code == HB_OK && !found) code = hb_cursor_hole(page->read->stream, item->position, err);
     struct hb_slice frame;
     if (code == HB_OK) code = frame_of(cursor, item, &frame, err);

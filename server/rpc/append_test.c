@@ -228,21 +228,21 @@ static void producer_is_the_first_requests(void **state) {
   assert_string_equal(status.message, "producer differs from 'feed-a', which this call began with");
 }
 
-/* A call has at most 64 batches unanswered, however much its peer sends. */
+/* A call has at most 256 batches unanswered, however much its peer sends. */
 static void unanswered_batches_are_bounded(void **state) {
   struct test_server *server = *state;
   struct test_call call;
   struct test_status status;
   fake_engine_hold_answers(server->engine, true);
   test_call_open(&call, &server->client, APPEND_STREAM);
-  for (int i = 0; i < 200; i++) write_batch(&call, "default", 1 + i, 1);
-  while (fake_engine_unanswered(server->engine) < 64) sched_yield();
+  for (int i = 0; i < 600; i++) write_batch(&call, "default", 1 + i, 1);
+  while (fake_engine_unanswered(server->engine) < 256) sched_yield();
   fake_engine_hold_answers(server->engine, false);
   test_call_half_close(&call);
-  for (uint64_t i = 0; i < 200; i++) expect_answer(&call, i, 1);
+  for (uint64_t i = 0; i < 600; i++) expect_answer(&call, i, 1);
   test_call_finish(&call, &status);
   assert_int_equal(status.code, GRPC_STATUS_OK);
-  assert_int_equal(fake_engine_most_unanswered(server->engine), 64);
+  assert_int_equal(fake_engine_most_unanswered(server->engine), 256);
 }
 
 /* An engine without room stops only this call's reading; it goes on when room comes. */

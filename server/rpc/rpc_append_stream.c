@@ -11,7 +11,7 @@
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 
-enum { UNANSWERED_MAX = 64 };
+enum { UNANSWERED_MAX = 256 };
 #define UNANSWERED_BYTES ((size_t)16 << 20)
 
 struct append_stream {
