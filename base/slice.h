@@ -14,6 +14,10 @@ struct hb_slice {
 
 struct hb_slice hb_slice_of(const void *data, size_t size);
 struct hb_slice hb_slice_text(const char *text);
+/* Past the last byte; NULL of {NULL, 0}, to which C adds nothing, not even 0. */
+static inline const uint8_t *hb_slice_end(struct hb_slice slice) {
+  return slice.size ? slice.data + slice.size : slice.data;
+}
 bool hb_slice_equal(struct hb_slice a, struct hb_slice b);
 /* Byte order, a prefix before what it begins: < 0, 0, > 0. */
 int hb_slice_compare(struct hb_slice a, struct hb_slice b);

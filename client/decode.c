@@ -21,7 +21,7 @@ static struct holdback_bytes bytes_of(struct hb_slice slice) {
 }
 
 static bool decode_header(struct hb_slice bytes, struct holdback_header *out) {
-  struct hb_wire_reader reader = {bytes.data, bytes.data + bytes.size};
+  struct hb_wire_reader reader = {bytes.data, hb_slice_end(bytes)};
   struct hb_wire_field field;
   *out = (struct holdback_header){0};
   enum hb_wire_result result;
@@ -35,7 +35,7 @@ static bool decode_header(struct hb_slice bytes, struct holdback_header *out) {
 
 static bool decode_headers(struct hb_slice event, struct hbc_headers *headers,
                            struct holdback_event *out) {
-  struct hb_wire_reader reader = {event.data, event.data + event.size};
+  struct hb_wire_reader reader = {event.data, hb_slice_end(event)};
   struct hb_wire_field field;
   size_t count = 0;
   enum hb_wire_result result;
@@ -64,7 +64,7 @@ bool hbc_event_decode(struct hb_slice frame, struct hbc_headers *headers,
       .event_time_nanos = event.time.nanos,
   };
   if (hbc_frame_size(hbc_event_size(out)) == frame.size) return true;
-  struct hb_wire_reader reader = {frame.data, frame.data + frame.size};
+  struct hb_wire_reader reader = {frame.data, hb_slice_end(frame)};
   struct hb_wire_field field;
   if (hb_wire_next(&reader, &field) != HB_WIRE_FIELD || field.type != HB_WIRE_LEN) return false;
   return decode_headers(field.bytes, headers, out);

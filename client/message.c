@@ -61,7 +61,7 @@ static bool take_positions(struct holdback_message *message, struct hb_slice pac
 }
 
 static bool decode_batch(struct holdback_message *message, struct hb_slice bytes) {
-  struct hb_wire_reader reader = {bytes.data, bytes.data + bytes.size};
+  struct hb_wire_reader reader = {bytes.data, hb_slice_end(bytes)};
   struct hb_wire_field field;
   enum hb_wire_result result;
   size_t events = 0;
@@ -151,7 +151,7 @@ bool hbc_message_decode(struct holdback_message *message) {
   grpc_byte_buffer_destroy(message->received);
   message->received = NULL;
   struct hb_slice all = hbc_slice_view(&message->bytes);
-  struct hb_wire_reader reader = {all.data, all.data + all.size};
+  struct hb_wire_reader reader = {all.data, hb_slice_end(all)};
   struct hb_wire_field field;
   struct hb_wire_field last = {0};
   enum hb_wire_result result;

@@ -24,7 +24,7 @@
 enum hb_batch_state {
   HB_BATCH_READY = 1, /* in core->ready */
   HB_BATCH_WAITING,   /* its NEED is out or queued */
-  HB_BATCH_BEHIND,    /* behind a waiting one of its call */
+  HB_BATCH_BEHIND,    /* behind a waiting one of its call; its NEED may be out too */
   HB_BATCH_DECIDED    /* in the commit */
 };
 
@@ -190,11 +190,15 @@ void hb_core_freeze(struct hb_core_stream *stream, int64_t first_sequence);
 /* queue.c. `behind` lists and `ready` are kept ascending by arrival. */
 void hb_queue_insert(struct hb_batch_list *list, struct hb_batch *batch);
 struct hb_batch *hb_queue_pop(struct hb_batch_list *list);
-struct hb_call_wait *hb_queue_find_wait(const struct hb_ordering *core, uint64_t call);
-/* The batch, taken out of `ready`, waits; later ones of its call will queue up behind. */
+/* Whether one of its call waits that came before it. */
+bool hb_queue_is_behind(const struct hb_ordering *core, const struct hb_batch *batch);
+/* There, if so. */
+bool hb_queue_put_behind(struct hb_ordering *core, struct hb_batch *batch);
+/* The batch, taken out of its list, waits before all others of its call that do; later ones will
+ * queue up behind. */
 void hb_queue_wait(struct hb_ordering *core, struct hb_batch *batch);
-/* Its answers are there: it and those behind it are ready, or fail where they can't go on. `err`
- * not HB_OK fails the batch alone. */
+/* Its answers are there: it and those behind it, up to the next that waits, are ready, or fail where
+ * they can't go on. One that is behind itself stays there. `err` not HB_OK fails the batch alone. */
 void hb_queue_resume(struct hb_ordering *core, struct hb_batch *batch, const struct hb_err *err);
 void hb_queue_answer(struct hb_ordering *core, struct hb_batch *batch);
 void hb_queue_fail(struct hb_ordering *core, struct hb_batch *batch, enum hb_code code);

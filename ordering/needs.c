@@ -20,6 +20,7 @@ void hb_needs_ask(struct hb_ordering *core, struct hb_batch *batch, size_t from,
   need->count = count;
   for (size_t i = 0; i < count; i++) need->items[i] = core->wanted[from + i].item;
   batch->needs_open = 1;
+  core->waiting_bytes += batch->bytes;
   if (core->needs_last) {
     core->needs_last->node.next = &need->node;
   } else {
@@ -39,6 +40,12 @@ struct hb_need *hb_ordering_take_need(struct hb_ordering *core) {
   return need;
 }
 
+static void end(struct hb_ordering *core, struct hb_batch *batch, const struct hb_err *err) {
+  batch->needs_open = 0;
+  core->waiting_bytes -= batch->bytes;
+  hb_queue_resume(core, batch, err);
+}
+
 void hb_ordering_answer_need(struct hb_ordering *core, struct hb_need *owned_need) {
   HB_ASSERT(core->needs_out > 0);
   core->needs_out--;
@@ -48,8 +55,7 @@ void hb_ordering_answer_need(struct hb_ordering *core, struct hb_need *owned_nee
     if (item->verdict == HB_VERDICT_MOVED) continue;
     batch->decisions[item->index].verdict = (uint8_t)item->verdict;
   }
-  batch->needs_open = 0;
-  hb_queue_resume(core, batch, &owned_need->error);
+  end(core, batch, &owned_need->error);
   free(owned_need);
 }
 
@@ -61,8 +67,7 @@ void hb_needs_drop(struct hb_ordering *core, const uint64_t *stream) {
     need->node.next = NULL;
     if (!stream || need->batch->stream == *stream) {
       struct hb_err err = {0};
-      need->batch->needs_open = 0;
-      hb_queue_resume(core, need->batch, &err);
+      end(core, need->batch, &err);
       free(need);
     } else if (core->needs_last) {
       core->needs_last->node.next = &need->node;

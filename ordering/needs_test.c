@@ -253,6 +253,57 @@ static void reader_failure_fails_one_batch(void **state) {
   hb_driver_expect(behind, 0, HB_OUTCOME_STORED, HB_REASON_NONE);
 }
 
+/* Small batches of one call ask together, whose answers may come in any order; they are decided in
+ * theirs, and one whose answer is not there holds back those behind it. */
+static void a_call_asks_ahead(void **state) {
+  (void)state;
+  start(false);
+  hb_driver_send(&driver, 1, event(1));
+  hb_driver_send(&driver, 1, event(2));
+  hb_driver_send(&driver, 1, event(3));
+  struct hb_test_batch *first = submit(1, event(1));
+  struct hb_test_batch *second = submit(1, other(2));
+  struct hb_test_batch *third = submit(1, event(4));
+  struct hb_test_batch *fourth = submit(1, other(3));
+  struct hb_need *needs[3];
+  for (int i = 0; i < 3; i++) assert_non_null(needs[i] = hb_ordering_take_need(driver.core));
+  assert_null(hb_ordering_take_need(driver.core));
+  answer(needs[2]);
+  assert_null(hb_ordering_decide(driver.core, driver.now));
+  answer(needs[0]);
+  hb_driver_settle(&driver);
+  hb_driver_expect(first, 0, HB_OUTCOME_DUPLICATE, HB_REASON_NONE);
+  assert_false(second->answered || third->answered || fourth->answered);
+  answer(needs[1]);
+  hb_driver_settle(&driver);
+  hb_driver_expect(second, 0, HB_OUTCOME_CONFLICT, HB_REASON_NONE);
+  hb_driver_expect(third, 0, HB_OUTCOME_STORED, HB_REASON_NONE);
+  hb_driver_expect(fourth, 0, HB_OUTCOME_CONFLICT, HB_REASON_NONE);
+  assert_int_equal(hb_ordering_waiting_bytes(driver.core), 0);
+}
+
+/* A write fails while two of a call have asked: both come back, each when its reader does. */
+static void write_fails_while_a_call_asks_ahead(void **state) {
+  (void)state;
+  start(false);
+  hb_driver_send(&driver, 1, event(1));
+  hb_driver_send(&driver, 1, event(2));
+  struct hb_test_batch *first = submit(1, event(1));
+  struct hb_test_batch *second = submit(1, event(2));
+  struct hb_need *needs[2];
+  for (int i = 0; i < 2; i++) assert_non_null(needs[i] = hb_ordering_take_need(driver.core));
+  hb_ordering_fail(driver.core);
+  (void)hb_err_set(&needs[1]->error, HB_IO, NULL, "log: read failed");
+  hb_ordering_answer_need(driver.core, needs[1]);
+  hb_driver_collect(&driver);
+  assert_false(first->answered || second->answered);
+  answer(needs[0]);
+  hb_driver_collect(&driver);
+  assert_int_equal(first->batch.error.code, HB_UNAVAILABLE);
+  assert_int_equal(second->batch.error.code, HB_UNAVAILABLE);
+  assert_int_equal(hb_ordering_waiting_bytes(driver.core), 0);
+}
+
 /* Every verdict has its outcome. */
 static void verdicts_have_outcomes(void **state) {
   (void)state;
@@ -322,6 +373,8 @@ int main(void) {
       TEST(stream_removed_between_question_and_answer),
       TEST(write_fails_between_question_and_answer),
       TEST(reader_failure_fails_one_batch),
+      TEST(a_call_asks_ahead),
+      TEST(write_fails_while_a_call_asks_ahead),
       TEST(verdicts_have_outcomes),
       TEST(rewritten_between_question_and_answer),
   };

@@ -1,7 +1,8 @@
 /* Decides the order of batches: arrival, and within a call never past one that waits for a NEED.
  *
  * A batch that waits is in no list; its call's later batches queue behind it. When its answers are
- * there it takes its old place among those not decided yet. */
+ * there it takes its old place among those not decided yet, and so do those behind it, up to the
+ * next one that waits. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -60,22 +61,47 @@ static struct hb_call_wait **bucket_of(struct hb_ordering *core, uint64_t call) 
 
 _Static_assert(HB_WAIT_BUCKETS == 1 << 10, "the hash above gives ten bits");
 
-struct hb_call_wait *hb_queue_find_wait(const struct hb_ordering *core, uint64_t call) {
+static struct hb_call_wait *find_wait(const struct hb_ordering *core, uint64_t call) {
   struct hb_call_wait *wait = core->waits[(call * UINT64_C(0x9E3779B97F4A7C15)) >> 54];
   while (wait && wait->call != call) wait = wait->next;
   return wait;
 }
 
-void hb_queue_wait(struct hb_ordering *core, struct hb_batch *batch) {
+bool hb_queue_is_behind(const struct hb_ordering *core, const struct hb_batch *batch) {
+  const struct hb_call_wait *wait = find_wait(core, batch->call);
+  return wait && wait->waiting->node.weight < batch->node.weight;
+}
+
+bool hb_queue_put_behind(struct hb_ordering *core, struct hb_batch *batch) {
+  if (!hb_queue_is_behind(core, batch)) return false;
+  struct hb_call_wait *wait = find_wait(core, batch->call);
+  batch->state = HB_BATCH_BEHIND;
+  hb_queue_insert(&wait->behind, batch);
+  return true;
+}
+
+static struct hb_call_wait *begin_wait(struct hb_ordering *core, struct hb_batch *batch) {
   struct hb_call_wait *wait = hb_alloc(sizeof *wait);
   struct hb_call_wait **bucket = bucket_of(core, batch->call);
   *wait = (struct hb_call_wait){.call = batch->call, .waiting = batch, .next = *bucket};
   *bucket = wait;
   batch->state = HB_BATCH_WAITING;
-  core->waiting_bytes += batch->bytes;
+  return wait;
 }
 
-static struct hb_batch_list end_wait(struct hb_ordering *core, struct hb_batch *batch) {
+void hb_queue_wait(struct hb_ordering *core, struct hb_batch *batch) {
+  struct hb_call_wait *wait = find_wait(core, batch->call);
+  if (!wait) {
+    (void)begin_wait(core, batch);
+    return;
+  }
+  struct hb_batch *later = wait->waiting;
+  wait->waiting = batch;
+  batch->state = HB_BATCH_WAITING;
+  HB_ASSERT(hb_queue_put_behind(core, later));
+}
+
+static struct hb_batch_list end_wait(struct hb_ordering *core, const struct hb_batch *batch) {
   struct hb_call_wait **at = bucket_of(core, batch->call);
   while (*at && (*at)->waiting != batch) at = &(*at)->next;
   struct hb_call_wait *wait = *at;
@@ -83,7 +109,6 @@ static struct hb_batch_list end_wait(struct hb_ordering *core, struct hb_batch *
   struct hb_batch_list behind = wait->behind;
   *at = wait->next;
   free(wait);
-  core->waiting_bytes -= batch->bytes;
   return behind;
 }
 
@@ -135,6 +160,8 @@ static void make_ready(struct hb_ordering *core, struct hb_batch *batch, struct 
     hb_queue_fail(core, batch, HB_UNAVAILABLE);
   } else if (!hb_core_find_stream(core, batch->stream)) {
     hb_queue_fail(core, batch, HB_NOT_FOUND);
+  } else if (batch->error.code) { /* what it asked for can't be read: it fails alone */
+    hb_queue_answer(core, batch);
   } else {
     batch->state = HB_BATCH_READY;
     hb_queue_insert(to, batch);
@@ -147,27 +174,22 @@ void hb_ordering_submit(struct hb_ordering *core, struct hb_batch *batch) {
   core->round.prepared = false;
   batch->node.weight = ++core->arrivals;
   batch->needs_open = 0;
-  struct hb_call_wait *wait = hb_queue_find_wait(core, batch->call);
-  if (wait) {
-    batch->state = HB_BATCH_BEHIND;
-    hb_queue_insert(&wait->behind, batch);
-  } else {
-    make_ready(core, batch, &core->ready);
-  }
+  batch->error.code = HB_OK;
+  if (!hb_queue_put_behind(core, batch)) make_ready(core, batch, &core->ready);
 }
 
 void hb_queue_resume(struct hb_ordering *core, struct hb_batch *batch, const struct hb_err *err) {
+  if (err->code) batch->error = *err;
+  if (batch->state == HB_BATCH_BEHIND) return; /* its turn comes */
   struct hb_batch_list behind = end_wait(core, batch);
   struct hb_batch_list again = {0};
   core->round.prepared = false;
-  bool can_go_on = !core->dead && hb_core_find_stream(core, batch->stream);
-  if (err->code && can_go_on) {
-    batch->error = *err;
-    hb_queue_answer(core, batch);
-  } else {
-    make_ready(core, batch, &again);
-  }
+  make_ready(core, batch, &again);
   for (batch = hb_queue_pop(&behind); batch; batch = hb_queue_pop(&behind)) {
+    if (batch->needs_open) {
+      begin_wait(core, batch)->behind = behind;
+      break;
+    }
     make_ready(core, batch, &again);
   }
   merge(&core->ready, &again);

@@ -65,12 +65,10 @@ static void choose(struct hb_ordering *core) {
   struct hb_batch *before = NULL;
   while (*at) {
     struct hb_batch *batch = *at;
-    struct hb_call_wait *wait = hb_queue_find_wait(core, batch->call);
-    if (wait) {
-      *at = batch->next;
+    struct hb_batch *next = batch->next;
+    if (hb_queue_put_behind(core, batch)) {
+      *at = next;
       if (core->ready.last == batch) core->ready.last = before;
-      batch->state = HB_BATCH_BEHIND;
-      hb_queue_insert(&wait->behind, batch);
       continue;
     }
     struct hb_share *share = share_of(round, hb_core_find_stream(core, batch->stream));
@@ -148,8 +146,16 @@ static void unlink_ready(struct hb_ordering *core, const struct hb_batch *batch)
   if (core->ready.last == batch) core->ready.last = before;
 }
 
+/* What batches behind a waiting one may have asked for, all calls together: small ones are helped,
+ * to whom each question one by one would be a disk's time, and the budget stays for the first. */
+enum { AHEAD_BYTES_MAX = 1 << 20 };
+
+static bool may_ask_ahead(const struct hb_ordering *core, const struct hb_batch *batch) {
+  return batch->bytes <= AHEAD_BYTES_MAX && core->waiting_bytes <= AHEAD_BYTES_MAX - batch->bytes;
+}
+
 /* The batches are looked at in arrival order: the first of a call that needs something waits, the
- * others of that call are behind it and ask when their turn comes. */
+ * others of that call are behind it, and ask too while that is cheap. */
 static void send_back(struct hb_ordering *core) {
   struct hb_round *round = &core->round;
   sort_wanted(core);
@@ -158,18 +164,19 @@ static void send_back(struct hb_ordering *core) {
     struct hb_batch *batch = round->batches[i];
     size_t from = at;
     while (at < core->wanted_count && core->wanted[at].batch == i) at++;
-    struct hb_call_wait *wait = hb_queue_find_wait(core, batch->call);
-    if (at == from && !wait) continue;
+    bool asks = at > from;
+    bool behind = hb_queue_is_behind(core, batch);
+    if (!asks && !behind) continue;
     unlink_ready(core, batch);
     round->batches[i] = NULL;
     round->taken--;
-    if (wait) {
-      batch->state = HB_BATCH_BEHIND;
-      hb_queue_insert(&wait->behind, batch);
+    if (behind) {
+      (void)hb_queue_put_behind(core, batch);
+      asks = asks && may_ask_ahead(core, batch);
     } else {
       hb_queue_wait(core, batch);
-      hb_needs_ask(core, batch, from, at);
     }
+    if (asks) hb_needs_ask(core, batch, from, at);
   }
 }
 

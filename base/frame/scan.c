@@ -86,7 +86,7 @@ static enum hb_code scan_one(struct scan *scan, const uint8_t *frame, struct hb_
   hb_reserve((void **)&scan->events->items, &scan->events->cap, scan->events->count + 1,
              sizeof *scan->events->items);
   struct hb_event *event = &scan->events->items[scan->events->count];
-  const uint8_t *end = body.data + body.size;
+  const uint8_t *end = hb_slice_end(body);
   *event = (struct hb_event){.frame = frame, .frame_size = (uint32_t)(end - frame)};
   struct hb_headers_seen headers = {0};
   const uint8_t *bad =
@@ -125,7 +125,7 @@ enum hb_code hb_scan_batch(struct hb_slice batch, const struct hb_limits *limits
 }
 
 enum hb_code hb_scan_frame(struct hb_slice bytes, struct hb_event *out, struct hb_err *err) {
-  const uint8_t *end = bytes.size ? bytes.data + bytes.size : bytes.data;
+  const uint8_t *end = hb_slice_end(bytes);
   uint32_t tag = 0;
   struct hb_slice body = {0};
   const uint8_t *at = hb_wire_read_tag(bytes.data, end, &tag);

@@ -62,7 +62,7 @@ static enum hb_code check(const struct hb_append_request *request, const struct 
 enum hb_code hb_append_request_parse(struct hb_slice bytes, const struct hb_limits *limits,
                                      struct hb_append_request *out, struct hb_err *err) {
   struct hb_append_request request = {.bytes = bytes};
-  struct hb_wire_reader reader = {.at = bytes.data, .end = bytes.data + bytes.size};
+  struct hb_wire_reader reader = {.at = bytes.data, .end = hb_slice_end(bytes)};
   struct hb_wire_field field;
   enum hb_wire_result result;
   while ((result = hb_wire_next(&reader, &field)) == HB_WIRE_FIELD) {
@@ -105,8 +105,7 @@ enum hb_code hb_append_request_scan(const struct hb_append_request *request,
                                     const struct hb_limits *limits, struct hb_events *events,
                                     struct hb_err *err) {
   events->count = 0;
-  struct hb_wire_reader reader = {.at = request->bytes.data,
-                                  .end = request->bytes.data + request->bytes.size};
+  struct hb_wire_reader reader = {.at = request->bytes.data, .end = hb_slice_end(request->bytes)};
   struct hb_wire_field field;
   while (hb_wire_next(&reader, &field) == HB_WIRE_FIELD) {
     if (field.number != BATCH || field.type != HB_WIRE_LEN) continue;

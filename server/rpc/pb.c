@@ -29,7 +29,7 @@ static enum hb_code check_field(const ProtobufCFieldDescriptor *field, struct hb
 
 static enum hb_code check_strings(const ProtobufCMessageDescriptor *type, struct hb_slice bytes,
                                   struct hb_err *err) {
-  struct hb_wire_reader reader = {.at = bytes.data, .end = bytes.data + bytes.size};
+  struct hb_wire_reader reader = {.at = bytes.data, .end = hb_slice_end(bytes)};
   struct hb_wire_field field;
   enum hb_wire_result result;
   while ((result = hb_wire_next(&reader, &field)) == HB_WIRE_FIELD) {
