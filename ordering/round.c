@@ -135,17 +135,6 @@ static void sort_wanted(struct hb_ordering *core) {
   }
 }
 
-static void unlink_ready(struct hb_ordering *core, const struct hb_batch *batch) {
-  struct hb_batch *before = NULL;
-  struct hb_batch **at = &core->ready.first;
-  while (*at != batch) {
-    before = *at;
-    at = &before->next;
-  }
-  *at = batch->next;
-  if (core->ready.last == batch) core->ready.last = before;
-}
-
 /* What batches behind a waiting one may have asked for, all calls together: small ones are helped,
  * to whom each question one by one would be a disk's time, and the budget stays for the first. */
 enum { AHEAD_BYTES_MAX = 1 << 20 };
@@ -154,29 +143,42 @@ static bool may_ask_ahead(const struct hb_ordering *core, const struct hb_batch 
   return batch->bytes <= AHEAD_BYTES_MAX && core->waiting_bytes <= AHEAD_BYTES_MAX - batch->bytes;
 }
 
+/* The batch, which asks or is behind one that does, is in no list any more. */
+static void send_back_one(struct hb_ordering *core, struct hb_batch *batch, size_t from,
+                          size_t to) {
+  bool asks = to > from;
+  if (hb_queue_put_behind(core, batch)) {
+    asks = asks && may_ask_ahead(core, batch);
+  } else {
+    hb_queue_wait(core, batch);
+  }
+  if (asks) hb_needs_ask(core, batch, from, to);
+}
+
 /* The batches are looked at in arrival order: the first of a call that needs something waits, the
- * others of that call are behind it, and ask too while that is cheap. */
+ * others of that call are behind it, and ask too while that is cheap. The round has what stands
+ * first in `ready`, in that order, so one pass over both will do. */
 static void send_back(struct hb_ordering *core) {
   struct hb_round *round = &core->round;
   sort_wanted(core);
   size_t at = 0;
+  struct hb_batch **link = &core->ready.first;
+  struct hb_batch *before = NULL;
   for (uint32_t i = 0; i < round->count; i++) {
     struct hb_batch *batch = round->batches[i];
+    HB_ASSERT(*link == batch);
     size_t from = at;
     while (at < core->wanted_count && core->wanted[at].batch == i) at++;
-    bool asks = at > from;
-    bool behind = hb_queue_is_behind(core, batch);
-    if (!asks && !behind) continue;
-    unlink_ready(core, batch);
+    if (at == from && !hb_queue_is_behind(core, batch)) {
+      before = batch;
+      link = &batch->next;
+      continue;
+    }
+    *link = batch->next;
+    if (core->ready.last == batch) core->ready.last = before;
     round->batches[i] = NULL;
     round->taken--;
-    if (behind) {
-      (void)hb_queue_put_behind(core, batch);
-      asks = asks && may_ask_ahead(core, batch);
-    } else {
-      hb_queue_wait(core, batch);
-    }
-    if (asks) hb_needs_ask(core, batch, from, at);
+    send_back_one(core, batch, from, at);
   }
 }
 
