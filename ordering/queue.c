@@ -67,14 +67,20 @@ static struct hb_call_wait *find_wait(const struct hb_ordering *core, uint64_t c
   return wait;
 }
 
+/* NULL: nothing of its call that came before it waits. */
+static struct hb_call_wait *wait_before(const struct hb_ordering *core,
+                                        const struct hb_batch *batch) {
+  struct hb_call_wait *wait = find_wait(core, batch->call);
+  return wait && wait->waiting->node.weight < batch->node.weight ? wait : NULL;
+}
+
 bool hb_queue_is_behind(const struct hb_ordering *core, const struct hb_batch *batch) {
-  const struct hb_call_wait *wait = find_wait(core, batch->call);
-  return wait && wait->waiting->node.weight < batch->node.weight;
+  return wait_before(core, batch) != NULL;
 }
 
 bool hb_queue_put_behind(struct hb_ordering *core, struct hb_batch *batch) {
-  if (!hb_queue_is_behind(core, batch)) return false;
-  struct hb_call_wait *wait = find_wait(core, batch->call);
+  struct hb_call_wait *wait = wait_before(core, batch);
+  if (!wait) return false;
   batch->state = HB_BATCH_BEHIND;
   hb_queue_insert(&wait->behind, batch);
   return true;
