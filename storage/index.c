@@ -2,6 +2,7 @@
  */
 #include "storage/index.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -77,15 +78,23 @@ static enum hb_code write_file(struct hb_store *store, const char *path, uint64_
   return code;
 }
 
+/* A file that was taken in is a table of RocksDB's; where its old name could not be removed,
+ * writing to that name would be writing over the table. */
+static enum hb_code remove_left(const char *path, struct hb_err *err) {
+  if (!unlink(path) || errno == ENOENT) return HB_OK;
+  return hb_folder_errno(errno, "remove", path, err);
+}
+
 enum hb_code hb_index_ingest(struct hb_store *store, uint64_t stream,
                              struct hb_index_entry *entries, size_t count, struct hb_err *err) {
   HB_ASSERT(count <= HB_INDEX_FILE_MAX);
   if (!count) return HB_OK;
   HB_ASSERT(!atomic_exchange(&store->ingesting, true)); /* one call at a time: one file name */
   char *path = hb_folder_join(store->path, HB_FOLDER_INDEX "/bundle.sst");
-  enum hb_code code = write_file(store, path, stream, entries, count, err);
+  enum hb_code code = remove_left(path, err);
+  if (!code) code = write_file(store, path, stream, entries, count, err);
   if (!code) code = hb_rocks_ingest(store->engine, HB_FAMILY_LISTS, path, err);
-  if (code) (void)unlink(path); /* the next one, or the next start, would replace it anyway */
+  if (code) (void)unlink(path); /* the next one, or the next start, would do it anyway */
   free(path);
   atomic_store(&store->ingesting, false);
   return code;

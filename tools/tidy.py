@@ -8,6 +8,7 @@
 CONTRIBUTING.md says why each rule is there.
 """
 import argparse
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -67,6 +68,8 @@ LAYERS = {
     "client/": ["client/", "proto/", "base/"],
     "demo/": ["demo/", "client/", "tests/lib/", "base/"],
 }
+# page: the head of the column that names tests, and the folder that paths there begin in too
+PAGES_OF_TESTS = {"docs/FAULTS.md": ("forced by", "tests/"), "tests/README.md": ("test", "tests/")}
 OURS = ["base/", "proto/", "ordering/", "storage/", "processing/", "server/", "client/", "tests/",
         "bench/", "tools/", "demo/"]
 
@@ -114,6 +117,7 @@ class Tidy:
             if path.endswith(".h"):
                 self.guard(path, text)
         self.readmes()
+        self.named_tests()
 
     def leftovers(self, path, text):
         self.count("leftover")
@@ -199,6 +203,74 @@ class Tidy:
                 self.find("readme", folder, 1, "no README.md that says what belongs here")
 
 
+    def named_tests(self):
+        """Pages that say which test forces what: each row names one, and it is there."""
+        for page, (column, base) in PAGES_OF_TESTS.items():
+            if page not in self.files:
+                continue
+            tests = Tests(self.root, self.files)
+            head = None
+            for number, line in enumerate((self.root / page).read_text().split("\n"), 1):
+                cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+                is_head = cells and not head
+                head = head or cells if cells else None
+                if is_head and page == "docs/FAULTS.md" and head[-1] != column:
+                    self.find("named test", page, number, "the table has no column '%s'" % column)
+                if not cells or is_head or head[-1] != column or set(cells[0]) <= set("-: "):
+                    continue
+                self.count("named test")
+                names = [name for name in re.findall(r"`([^`]+)`", cells[-1])
+                         if re.fullmatch(r"(//)?[a-z][\w/:*]*", name)]
+                for name in names:
+                    if not tests.has(name, base):
+                        self.find("named test", page, number, "%s: there is no such test" % name)
+                if not names and "the same" not in cells[-1]:
+                    self.find("named test", page, number, "no test is named")
+                if head[0] == "row" and not tests.has_row(cells[0], names, base):
+                    self.find("named test", page, number, "no test begins with %s" % cells[0])
+
+
+class Tests:
+    """What tests there are: targets, files and functions."""
+
+    FUNCTION = re.compile(r"^(?:static void|    def) (\w+)\(", re.M)
+
+    def __init__(self, root, files):
+        self.files = set(files)
+        self.builds = {str(pathlib.PurePath(p).parent): (root / p).read_text()
+                       for p in files if pathlib.PurePath(p).name == "BUILD"}
+        self.functions = {p: set(self.FUNCTION.findall((root / p).read_text()))
+                          for p in files if re.search(r"_test\.(c|py)$", p)}
+
+    def sources(self, name, base):
+        """Files of `//folder:target`, `folder/file` (of the root or of base), or a bare file's name."""
+        name = name[2:].replace(":", "/") if name.startswith("//") else name
+        wanted = [folder + name + end for folder in ("", base) for end in (".c", ".py")]
+        found = [path for path in self.functions
+                 if any(fnmatch.fnmatch(path, pattern) for pattern in wanted)]
+        if not found and "/" not in name:
+            found = [path for path in self.functions if pathlib.PurePath(path).stem == name]
+        return found
+
+    def has(self, name, base):
+        if self.sources(name, base):
+            return True
+        if name.startswith("//"):
+            folder, target = name[2:].split(":") if ":" in name else (name[2:], "")
+            build = self.builds.get(folder, "")
+            stem = re.sub(r"_fuzz_test$", "_fuzz", target)
+            numbered = re.sub(r"\d+$", "%d", target)
+            return any('"%s"' % each in build for each in (target, stem, numbered))
+        wanted = {name, "test_" + name}
+        return any(wanted & functions for functions in self.functions.values())
+
+    def has_row(self, ids, names, base):
+        """Of a row of other people's reports: a test in tests/peers has its name."""
+        paths = [path for name in names for path in self.sources(name, base) if "/peers/" in path]
+        starts = tuple(test + each.strip().lower() + "_" for each in ids.split(",") for test in ("", "test_"))
+        return not paths or any(name.startswith(starts) for path in paths for name in self.functions[path])
+
+
 def check(root, files):
     tidy = Tidy(root, files)
     tidy.run()
@@ -227,12 +299,22 @@ BREACHES = [
     ("client/x.c", OPEN + '#include "server/engine/engine.h"\n', "layer"),
     ("base/x.h", OPEN + "#ifndef X_H\n#define X_H\n#endif\n", "guard"),
     ("a/x.c", OPEN, "readme"),
+    ("docs/FAULTS.md", "| fault | forced by |\n|---|---|\n| a | `//tests:x_test`: `it_does_not` |\n", "named test"),
+    ("docs/FAULTS.md", "| fault | forced by |\n|---|---|\n| a | `//tests:y_test` |\n", "named test"),
+    ("docs/FAULTS.md", "| fault | forced by |\n|---|---|\n| a | something |\n", "named test"),
+    ("docs/FAULTS.md", "| fault | promise |\n|---|---|\n| a | b |\n", "named test"),
+    ("tests/README.md", "| row | test |\n|---|---|\n| G2 | `peers/g_test` |\n", "named test"),
 ]
+# What the pages above may name.
+TESTS = {"tests/x_test.c": "static void it_holds(void **state) {\n}\n",
+         "tests/peers/g_test.c": "static void g1_is_here(void **state) {\n}\n"}
 # What must not be found: a word in a comment or a string, a name that only ends like a banned one.
 INNOCENT = [
     ("base/x.c", OPEN + "/* time() is base/clock.c's. */\nint f(void) {\n  return hb_clock_time(\"sleep(1)\");\n}\n"),
     ("storage/x.c", OPEN + "void f(struct s *s) {\n  s->time(1);\n  snprintf(s->a, 1, \"printf(\");\n}\n"),
     ("storage/engine_rocksdb.c", OPEN + "#include <rocksdb/c.h>\n"),
+    ("docs/FAULTS.md", "| fault | forced by |\n|---|---|\n| a | `//tests:x_test`: `it_holds` |\n| b | the same |\n"),
+    ("tests/README.md", "| row | test |\n|---|---|\n| G3, G1 | `peers/g_test` |\n\n| row | why |\n|---|---|\n| G2 | no |\n"),
 ]
 
 
@@ -244,6 +326,13 @@ def self_test():
             (root / path).parent.mkdir(parents=True)
             (root / path).write_text(text)
             files = [path]
+            for name, test in TESTS.items() if path in PAGES_OF_TESTS else []:
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(test)
+                files.append(name)
+            if path in PAGES_OF_TESTS and path != "tests/README.md":
+                (root / "tests/README.md").write_text("What belongs here.\n")
+                files.append("tests/README.md")
             if rule != "readme":
                 readme = str(pathlib.PurePath(path).parent / "README.md")
                 if readme != path:

@@ -31,6 +31,7 @@ struct hb_tuning {
   uint32_t index_age_ms;           /* a bundle is cut when so old [5000] */
   uint32_t index_idle_ms;          /* or when its stream is silent so long [1000] */
   uint32_t index_nap_ms;           /* how often the indexer looks while streams move [100] */
+  uint32_t index_retry_ms;         /* after a failure it goes on so much later [5000] */
   uint32_t read_step_bytes;        /* what a read does before others come [16 MiB] */
   uint32_t verify_step_bytes;      /* what a verification looks at in a step [4 MiB] */
   uint32_t key_page_bytes;         /* frames in a page [3.5 MiB] */

@@ -28,7 +28,7 @@
 #include "server/engine/cursor_internal.h"
 #include "server/engine/engine_internal.h"
 
-enum { NICE = 10, SCAN_BYTES = 8 << 20, KEY_BYTES_MAX = 32 << 20, RETRY_MS = 5000 };
+enum { NICE = 10, SCAN_BYTES = 8 << 20, KEY_BYTES_MAX = 32 << 20 };
 
 /* ---- parts */
 
@@ -84,13 +84,13 @@ static void give_up(struct hb_stream *stream, const struct hb_err *err) {
 /* Gather again from what is written, later. */
 static void set_back(struct hb_engine *engine, struct hb_stream *stream, const struct hb_err *err) {
   struct hb_indexer *indexer = &engine->indexer;
-  indexer->retry_ms = hb_clock_mono_ms() + RETRY_MS;
+  indexer->retry_ms = hb_clock_mono_ms() + engine->tuning.index_retry_ms;
   if (stream->part) hb_index_part_destroy(take_part(indexer, stream));
   stream->index_followed = false;
   if (hb_stream_is_deleted(stream)) return;
   char quoted[HB_ERR_MESSAGE_SIZE];
-  hb_log(HB_LOG_WARN, "index_delayed", "stream=%s retry_ms=%d cause=%s", stream->name, RETRY_MS,
-         hb_log_quote(err->message, quoted, sizeof quoted));
+  hb_log(HB_LOG_WARN, "index_delayed", "stream=%s retry_ms=%" PRIu32 " cause=%s", stream->name,
+         engine->tuning.index_retry_ms, hb_log_quote(err->message, quoted, sizeof quoted));
   hb_indexer_kick(engine, stream);
 }
 

@@ -26,6 +26,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.index_age_ms = or_default(tuning.index_age_ms, 5000);
   tuning.index_idle_ms = or_default(tuning.index_idle_ms, 1000);
   tuning.index_nap_ms = or_default(tuning.index_nap_ms, 100);
+  tuning.index_retry_ms = or_default(tuning.index_retry_ms, 5000);
   tuning.read_step_bytes = or_default(tuning.read_step_bytes, 16 << 20);
   tuning.verify_step_bytes = or_default(tuning.verify_step_bytes, 4 << 20);
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */

@@ -31,12 +31,9 @@ static bool disk_free(void *context, const char *path, uint64_t *out) {
   return true;
 }
 
-void rig_init(struct rig *rig) {
+void rig_init_at(struct rig *rig, const char *path) {
   memset(rig, 0, sizeof *rig);
-  (void)snprintf(
-      rig->path, sizeof rig->path, "%s/hb-engine-XXXXXX",
-      getenv("TEST_TMPDIR") && strlen(getenv("TEST_TMPDIR")) < 40 ? getenv("TEST_TMPDIR") : "/tmp");
-  assert_non_null(mkdtemp(rig->path));
+  (void)snprintf(rig->path, sizeof rig->path, "%s", path);
   rig->limits = hb_limits_default();
   atomic_init(&rig->disk_free, UINT64_C(1) << 40);
   rig->tuning.free_bytes = disk_free;
@@ -48,6 +45,15 @@ void rig_init(struct rig *rig) {
   rig->tuning.index_nap_ms = 5;
   pthread_mutex_init(&rig->mutex, NULL);
   pthread_cond_init(&rig->changed, NULL);
+}
+
+void rig_init(struct rig *rig) {
+  char path[64];
+  (void)snprintf(
+      path, sizeof path, "%s/hb-engine-XXXXXX",
+      getenv("TEST_TMPDIR") && strlen(getenv("TEST_TMPDIR")) < 40 ? getenv("TEST_TMPDIR") : "/tmp");
+  assert_non_null(mkdtemp(path));
+  rig_init_at(rig, path);
 }
 
 void rig_open(struct rig *rig) {

@@ -16,7 +16,7 @@
 #include "server/engine/reads.h"
 
 struct rig {
-  char path[64];
+  char path[320];
   struct hb_engine *engine;
   struct hb_limits limits; /* for the next open */
   struct hb_tuning tuning; /* for the next open; its free_bytes answers disk_free */
@@ -30,6 +30,8 @@ struct rig {
 
 /* Folder made, defaults set, not opened. */
 void rig_init(struct rig *rig);
+/* The same with a folder of the caller's, made by the engine where it isn't there. */
+void rig_init_at(struct rig *rig, const char *path);
 void rig_open(struct rig *rig);
 void rig_close(struct rig *rig);
 /* Close, open again. */

@@ -79,6 +79,42 @@ class SlowReadersTest(unittest.TestCase):
             for connection in connections:
                 connection.close()
 
+    def answer_sizes(self, server, count):
+        """Of all answers that have events, to one that reads them all from the disk."""
+        sizes, due = [], 1
+        call = server.stubs().Subscribe(message("SubscribeRequest", stream="default", at=1),
+                                        timeout=2 * OVER_S)
+        for answer in call:
+            due += len(answer.batch.events)
+            if answer.batch.events:
+                sizes.append(answer.ByteSize())
+            if due == count + 1:
+                break
+        call.cancel()
+        return sizes
+
+    def test_answers_in_flight_max(self):
+        """Blocks are joined into one answer until all subscribers together have so much on its
+        way; from then on each answer is one block, and all goes on."""
+        count, block = 100_000, 64 * KIB
+        with AbusedServer("--shared-blocks-max=1MiB", "--answers-in-flight-max=16MiB",
+                          "--drain-timeout=4s") as server:
+            stubs = server.stubs()
+            for first in range(1, count, 20000):
+                stubs.Append(append_request(first, 20000, payload=b"p" * 100), timeout=OVER_S)
+            self.assertGreater(max(self.answer_sizes(server, count)), 2 * block)
+            connections = [h2.Connection(server.address, reads=False, window=70000)
+                           for _ in range(90)]  # each has one answer of 256 KiB that it doesn't take
+            calls = [self.subscribe(c) for c in connections]
+            h2.run(connections, lambda: all(len(c.body) >= 65535 for c in calls), OVER_S,
+                   "windows used up")
+            sizes = self.answer_sizes(server, count)
+            print(f"answers of {min(sizes)} to {max(sizes)} bytes under pressure", flush=True)
+            self.assertLess(max(sizes), 2 * block)
+            for connection in connections:
+                connection.close()
+            server.stop_clean()
+
     def test_large_events(self):
         """An answer is one event of almost 1 MiB."""
         self.stalled(8, 4, b"p" * (MIB - KIB))

@@ -59,11 +59,11 @@ static void check(const struct killed *killed, bool good, const char *step) {
 static void run_again(const struct killed *killed, const struct place *place, uint64_t seed) {
   struct hb_told *told = killed->told;
   hb_faultfs_plan((struct hb_fault_plan){.fault = HB_FAULT_NONE});
-  enum hb_end how = hb_run_input(killed->input, place->path, told);
+  enum hb_end how = hb_subject_shell.run(killed->input, place->path, told);
   check(killed, how == HB_END_OK && !told->code, "opened again");
   hb_faultfs_power_loss(seed);
   hb_faultfs_plan((struct hb_fault_plan){.fault = HB_FAULT_NONE});
-  how = hb_run_look(killed->input, place->path, told);
+  how = hb_subject_shell.look(killed->input, place->path, told);
   check(killed, how == HB_END_OK && !told->code, "after the power loss");
   const char *what = hb_check_found(killed->input, told, true);
   if (!what) what = hb_check_finished(told);
@@ -79,7 +79,7 @@ static bool kill_at(struct killed *killed, enum hb_fault fault, uint64_t loss) {
   begin(&place);
   hb_told_clear(killed->told);
   hb_faultfs_plan((struct hb_fault_plan){.fault = fault, .at = killed->at});
-  enum hb_end how = hb_run_input(killed->input, place.path, killed->told);
+  enum hb_end how = hb_subject_shell.run(killed->input, place.path, killed->told);
   snprintf(killed->where, sizeof killed->where, "%s", hb_faultfs_hit_text());
   check(killed, how == HB_END_CRASHED, "no crash");
   bool made = strstr(killed->where, "index-tmp");

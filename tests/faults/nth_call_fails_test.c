@@ -1,5 +1,6 @@
 /* The Nth call fails: once, or from then on; with EIO, ENOSPC or EINTR, or by writing half. N goes
- * through the calls of a run in steps, another offset each time: HB_FAULTS_STEP=1 takes each. */
+ * through the calls of a run in steps, another offset each time: HB_FAULTS_STEP=1 takes each. The
+ * argument `engine`: the calls of the whole engine, of which a run makes three times as many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,9 @@
 #include "tests/faults/run.h"
 #include "tests/lib/faultfs.h"
 
-enum { DEFAULT_STEP = 24 };
+enum { DEFAULT_STEP = 24, ENGINE_STEP = 150 };
+
+static const struct hb_subject *subject = &hb_subject_shell;
 
 struct fixture {
   struct hb_input input;
@@ -94,7 +97,7 @@ static void check_failure(const struct fixture *fixture, struct hb_fault_plan pl
 /* False: the run made fewer calls than that. */
 static bool fail_at(struct fixture *fixture, struct hb_fault_plan plan) {
   begin(fixture, plan);
-  enum hb_end how = hb_run_input(&fixture->input, fixture->path, fixture->told);
+  enum hb_end how = subject->run(&fixture->input, fixture->path, fixture->told);
   bool hit = hb_faultfs_hit();
   /* Debian's RocksDB is built with its assertions, and some of them take an error for a mistake of
    * its own. The process ends then too, and nothing is acknowledged any more. */
@@ -113,7 +116,7 @@ static bool fail_at(struct fixture *fixture, struct hb_fault_plan plan) {
   snprintf(where, sizeof where, "%s", hb_faultfs_hit_text());
   /* Whatever was not synced is lost: an ack for something that no sync covers would show. */
   hb_faultfs_power_loss(plan.at);
-  how = hb_run_look(&fixture->input, fixture->path, fixture->told);
+  how = subject->look(&fixture->input, fixture->path, fixture->told);
   const char *what = hb_check_found(&fixture->input, fixture->told, true);
   if (how != HB_END_OK || fixture->told->code || what) {
     print_message("failed: %s\n", where);
@@ -127,7 +130,8 @@ static bool fail_at(struct fixture *fixture, struct hb_fault_plan plan) {
 static uint64_t step(void) {
   const char *text = getenv("HB_FAULTS_STEP");
   uint64_t value = text ? strtoull(text, NULL, 10) : 0;
-  return value ? value : DEFAULT_STEP;
+  if (value) return value;
+  return subject == &hb_subject_engine ? ENGINE_STEP : DEFAULT_STEP;
 }
 
 static void fail_each(struct fixture *fixture, enum hb_fault fault, int error, uint64_t offset) {
@@ -183,7 +187,8 @@ static void a_short_write(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "engine") == 0) subject = &hb_subject_engine;
   const struct CMUnitTest tests[] = {
       TEST(one_io_error),        TEST(io_errors_from_then_on),
       TEST(one_full_disk),       TEST(a_full_disk_from_then_on),

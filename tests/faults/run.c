@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/frame/block.h"
+#include "tests/faults/run_internal.h"
 #include "tests/faults/shell.h"
 #include "tests/lib/faultfs.h"
 
@@ -29,10 +29,7 @@ void hb_told_destroy(struct hb_told *told) { munmap(told, sizeof *told); }
 
 void hb_told_clear(struct hb_told *told) { memset(told, 0, sizeof *told); }
 
-_Noreturn static void wrong(struct hb_told *told, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-_Noreturn static void wrong(struct hb_told *told, const char *format, ...) {
+_Noreturn void hb_run_wrong(struct hb_told *told, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(told->message, sizeof told->message, format, arguments);
@@ -40,7 +37,7 @@ _Noreturn static void wrong(struct hb_told *told, const char *format, ...) {
   _exit(EXIT_WRONG);
 }
 
-static void stopped(struct hb_told *told, enum hb_code code, const struct hb_err *err) {
+void hb_run_stopped(struct hb_told *told, enum hb_code code, const struct hb_err *err) {
   told->code = code;
   snprintf(told->message, sizeof told->message, "%s", err->message);
 }
@@ -58,8 +55,8 @@ static void take_answer(struct worker *worker, const struct hb_test_batch *batch
   for (uint32_t i = 0; i < batch->batch.count; i++) {
     uint8_t outcome = batch->batch.decisions[i].outcome;
     if (outcome == HB_OUTCOME_STORED || outcome == HB_OUTCOME_DUPLICATE) continue;
-    wrong(worker->told, "stream %" PRIu64 ", sequence %" PRId64 ": outcome %d", batch->batch.stream,
-          batch->batch.events[i].sequence, outcome);
+    hb_run_wrong(worker->told, "stream %" PRIu64 ", sequence %" PRId64 ": outcome %d",
+                 batch->batch.stream, batch->batch.events[i].sequence, outcome);
   }
   worker->told->streams[batch->batch.stream - 1].acked[batch->number] = true;
 }
@@ -80,10 +77,10 @@ static void tell(struct worker *worker) {
     struct hb_stream_status status;
     for (int i = 0; i < HB_INPUT_BATCHES; i++) told->durable[i] |= told->acked[i];
     if (!hb_ordering_status(worker->shell.core, id, worker->shell.now, &status)) {
-      wrong(worker->told, "stream %" PRIu64 " is gone", id);
+      hb_run_wrong(worker->told, "stream %" PRIu64 " is gone", id);
     }
     if (status.record.frontier < told->frontier || status.record.complete_to < told->complete_to) {
-      wrong(worker->told, "stream %" PRIu64 ": frontier or complete_to went back (I5)", id);
+      hb_run_wrong(worker->told, "stream %" PRIu64 ": frontier or complete_to went back (I5)", id);
     }
     told->frontier = status.record.frontier;
     told->complete_to = status.record.complete_to;
@@ -143,109 +140,27 @@ static void run_input(const struct hb_input *input, const char *path, struct hb_
     take_answers(&worker);
     hb_shell_close(&worker.shell);
   }
-  stopped(told, code, &err);
+  hb_run_stopped(told, code, &err);
 }
 
 /* ---- looking */
 
-struct look {
-  const struct hb_input *input;
-  struct hb_told *told;
-  struct hb_shell shell;
-  uint32_t stream; /* from 0 */
-};
-
-static void find(struct look *look, int64_t sequence, struct hb_slice frame) {
-  struct hb_found_stream *found = &look->told->found[look->stream];
-  if (sequence < 0 || sequence >= HB_INPUT_EVENTS) {
-    wrong(look->told, "sequence %" PRId64 " was never sent", sequence);
-  }
-  if (found->stored[sequence]) {
-    wrong(look->told, "stream %u: sequence %" PRId64 " is there twice (I10)", look->stream + 1,
-          sequence);
-  }
-  struct hb_event event;
-  if (hb_scan_frame(frame, &event, NULL) || event.sequence != sequence ||
-      hb_test_content(&event) != hb_input_content(look->input, look->stream, sequence)) {
-    wrong(look->told, "stream %u: sequence %" PRId64 " has other content", look->stream + 1,
-          sequence);
-  }
-  found->stored[sequence] = true;
-}
-
-static void find_in_block(struct look *look, struct hb_slice bytes, int64_t from) {
-  struct hb_block block;
-  if (hb_block_decode(bytes, &block, NULL)) wrong(look->told, "a block that is none");
-  for (uint32_t i = hb_block_find(&block, from); i < block.count; i++) {
-    find(look, hb_block_sequence(&block, i), hb_block_frame(&block, i));
-  }
-}
-
-static bool find_in_bundle(void *context, struct hb_bundle_id id, struct hb_slice bytes) {
-  struct look *look = context;
-  (void)id;
-  find_in_block(look, bytes, look->told->found[look->stream].frontier);
-  return true;
-}
-
-/* Blocks without a hole from the first sequence to the frontier (I4), every event in its place. */
-static enum hb_code look_at_log(struct look *look, struct hb_err *err) {
-  struct hb_log_reader *reader = NULL;
-  enum hb_code code = hb_log_reader_open(look->shell.store, look->stream + 1, 0, &reader, err);
-  if (code) return code;
-  int64_t at = 0;
-  for (;;) {
-    struct hb_bytes *bytes = NULL;
-    struct hb_block block;
-    code = hb_log_reader_next(reader, &bytes, err);
-    if (code || !bytes) break;
-    if (hb_block_decode(hb_bytes_view(bytes), &block, NULL) || block.from != at ||
-        block.to - block.from != block.count) {
-      wrong(look->told, "stream %u: the log has a hole at %" PRId64 " (I4)", look->stream + 1, at);
-    }
-    at = block.to;
-    find_in_block(look, hb_bytes_view(bytes), block.from);
-    hb_bytes_unref(bytes);
-  }
-  hb_log_reader_close(reader);
-  if (!code && at != look->told->found[look->stream].frontier) {
-    wrong(look->told, "stream %u: the log ends at %" PRId64 " (I4)", look->stream + 1, at);
-  }
-  return code;
-}
-
-static enum hb_code look_at_stream(struct look *look, struct hb_err *err) {
-  struct hb_found_stream *found = &look->told->found[look->stream];
-  struct hb_stream_status status;
-  if (!hb_ordering_status(look->shell.core, look->stream + 1, look->shell.now, &status)) {
-    wrong(look->told, "stream %u is gone", look->stream + 1);
-  }
-  found->frontier = status.record.frontier;
-  found->complete_to = status.record.complete_to;
-  enum hb_code code = look_at_log(look, err);
-  if (code) return code;
-  return hb_bundle_each(look->shell.store, look->stream + 1, NULL, find_in_bundle, look, err);
-}
-
 static void run_look(const struct hb_input *input, const char *path, struct hb_told *told) {
-  struct look look = {.input = input, .told = told};
+  static const uint64_t ids[HB_INPUT_STREAMS] = {1, 2};
+  struct hb_shell shell;
   struct hb_err err = {0};
-  memset(told->found, 0, sizeof told->found);
-  enum hb_code code = hb_shell_open(&look.shell, path, &err);
+  enum hb_code code = hb_shell_open(&shell, path, &err);
   if (!code) {
-    for (; !code && look.stream < HB_INPUT_STREAMS; look.stream++) {
-      code = look_at_stream(&look, &err);
-    }
-    hb_shell_close(&look.shell);
+    code = hb_look_at_store(input, told, shell.store, ids, &err);
+    if (!code) hb_look_verify(told, shell.store);
+    hb_shell_close(&shell);
   }
-  stopped(told, code, &err);
+  hb_run_stopped(told, code, &err);
 }
 
 /* ---- children */
 
-typedef void run(const struct hb_input *input, const char *path, struct hb_told *told);
-
-static enum hb_end in_child(run *what, const struct hb_input *input, const char *path,
+enum hb_end hb_run_in_child(hb_in_child *what, const struct hb_input *input, const char *path,
                             struct hb_told *told) {
   told->code = HB_OK;
   told->message[0] = 0;
@@ -267,10 +182,13 @@ static enum hb_end in_child(run *what, const struct hb_input *input, const char 
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? HB_END_ABORTED : HB_END_STUCK;
 }
 
-enum hb_end hb_run_input(const struct hb_input *input, const char *path, struct hb_told *told) {
-  return in_child(run_input, input, path, told);
+static enum hb_end shell_run(const struct hb_input *input, const char *path, struct hb_told *told) {
+  return hb_run_in_child(run_input, input, path, told);
 }
 
-enum hb_end hb_run_look(const struct hb_input *input, const char *path, struct hb_told *told) {
-  return in_child(run_look, input, path, told);
+static enum hb_end shell_look(const struct hb_input *input, const char *path,
+                              struct hb_told *told) {
+  return hb_run_in_child(run_look, input, path, told);
 }
+
+const struct hb_subject hb_subject_shell = {"shell", shell_run, shell_look};

@@ -15,6 +15,16 @@ struct hb_told_stream {
   bool durable[HB_INPUT_BATCHES]; /* answered, and an fsync came after it */
   int64_t complete_to;            /* the highest numbers shown to anyone, all of them durable */
   int64_t frontier;
+  bool made; /* creating it was acknowledged */
+};
+
+/* Numbers of the last life for which a step began, or was acknowledged; 0: of none. */
+struct hb_told_brief {
+  uint32_t begun;    /* will be made */
+  uint32_t made;     /* acknowledged */
+  uint32_t filled;   /* its events are acknowledged */
+  uint32_t dropping; /* will be deleted */
+  uint32_t dropped;  /* acknowledged */
 };
 
 struct hb_found_stream {
@@ -26,6 +36,7 @@ struct hb_found_stream {
 struct hb_told {
   struct hb_told_stream streams[HB_INPUT_STREAMS];
   struct hb_found_stream found[HB_INPUT_STREAMS]; /* by the last look */
+  struct hb_told_brief brief;                     /* engine only */
   enum hb_code code;                              /* how the last run or look ended */
   bool wrote_after_failure;
   char message[HB_ERR_MESSAGE_SIZE]; /* what was wrong, or the error */
@@ -44,10 +55,19 @@ enum hb_end {
   HB_END_STUCK    /* it did not end in time, or died otherwise */
 };
 
-/* Sends all batches from the first on (those that are stored already are DUPLICATE). */
-enum hb_end hb_run_input(const struct hb_input *input, const char *path, struct hb_told *told);
-/* Opens, reads everything, checks that it is in itself whole, fills told->found. */
-enum hb_end hb_run_look(const struct hb_input *input, const char *path, struct hb_told *told);
+/* What runs and is looked at: core and store in the smallest shell, one call after the other; or
+ * the engine of the server with all of its threads, which also indexes (in files and rows) and has
+ * a stream that is made, filled and deleted again and again. */
+struct hb_subject {
+  const char *name;
+  /* Sends all batches from the first on (those that are stored already are DUPLICATE). */
+  enum hb_end (*run)(const struct hb_input *input, const char *path, struct hb_told *told);
+  /* Opens, reads everything, checks that it is in itself whole, verification included; fills
+   * told->found. */
+  enum hb_end (*look)(const struct hb_input *input, const char *path, struct hb_told *told);
+};
+extern const struct hb_subject hb_subject_shell;
+extern const struct hb_subject hb_subject_engine;
 
 /* What was told against what was found. `power_lost`: since the ASYNC acks. NULL, or what is wrong;
  * static. */

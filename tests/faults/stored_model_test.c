@@ -1,6 +1,11 @@
 /* Core and store together against the naive model, while calls on files fail and processes end:
  *
  *   HB_SEED=n      this run only              HB_SEEDS=n     that many, from 1
+ *   HB_STEPS=a,b   with HB_SEED: these steps of it only
+ *
+ * A run that fails is shrunk: the fewest steps that still fail are printed, with the command that
+ * runs them again. Steps are what is sent before the fault, what is sent after it, the fault, the
+ * power loss.
  *
  * Each run: random batches (copies, conflicts, gaps) until a fault; what was not synced may be
  * lost; a start; what was acknowledged is there; random batches again; the gaps are filled, and all
@@ -27,10 +32,13 @@
 #include "tests/faults/input.h"
 #include "tests/faults/mirror.h"
 #include "tests/lib/faultfs.h"
+#include "tests/lib/shrink.h"
 #include "tests/model/naive_model.h"
 
 enum { SEEDS = 40, STREAMS = 2, SEQUENCES = 120, STEPS = 40, PER_BATCH = 8, BATCHES_MAX = 400 };
 enum { SECONDS_MAX = 60, FIRST_CALL = 60, LAST_CALL = 420 };
+/* STEPS before the fault, STEPS after it. */
+enum { FAULT_STEP = 2 * STEPS, POWER_STEP, ALL_STEPS, TRIALS_MAX = 120 };
 
 /* What the processes of a run told, in memory that survives them. */
 struct told {
@@ -43,6 +51,8 @@ struct told {
 
 struct worker {
   struct told *told;
+  const bool *keep; /* of the steps of this process */
+  uint64_t seed;
   uint64_t random;
   struct hb_shell shell;
   struct hb_fake_store mirror;
@@ -171,6 +181,9 @@ static enum hb_code open_it(struct worker *worker, const char *path) {
 static enum hb_code do_steps(struct worker *worker) {
   enum hb_code code = HB_OK;
   for (int i = 0; i < STEPS && !code; i++) {
+    /* What a step does does not depend on the ones before it: they may be left out. */
+    worker->random = worker->seed + (uint64_t)i * 1000003;
+    if (!worker->keep[i]) continue;
     for (uint64_t n = below(worker, 4); n > 0; n--) submit_random(worker);
     (void)step(worker, &code);
     if (!code && below(worker, 8) == 0) code = hb_shell_sync(&worker->shell, NULL);
@@ -244,14 +257,16 @@ static void after_it(struct worker *worker, const char *path) {
 typedef void process(struct worker *worker, const char *path);
 
 /* The wait status. A failed assertion goes back to main in the child and ends it with 1. */
-static int in_child(process *what, struct told *told, uint64_t random, const char *path) {
+static int in_child(process *what, struct told *told, uint64_t seed, const bool *keep,
+                    const char *path) {
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
     static struct worker worker;
     alarm(SECONDS_MAX);
     worker.told = told;
-    worker.random = random;
+    worker.keep = keep;
+    worker.seed = worker.random = seed;
     what(&worker, path);
     _exit(0);
   }
@@ -290,7 +305,7 @@ static void check_first(struct told *told, int status, struct hb_fault_plan plan
            hb_faultfs_hit_text(), (unsigned)status);
 }
 
-static void run_seed(uint64_t seed, struct told *told) {
+static void run_seed(uint64_t seed, struct told *told, const bool *keep) {
   char root[256];
   char path[300];
   const char *base = getenv("TEST_TMPDIR");
@@ -300,13 +315,14 @@ static void run_seed(uint64_t seed, struct told *told) {
   snprintf(path, sizeof path, "%s/data", root);
   hb_faultfs_start(root);
   struct hb_fault_plan plan = plan_of(&random);
+  if (!keep[FAULT_STEP]) plan.fault = HB_FAULT_NONE;
   hb_faultfs_plan(plan);
-  check_first(told, in_child(until_a_fault, told, hb_input_random(&random), path), plan);
-  told->power_lost = hb_input_random(&random) % 3 > 0;
+  check_first(told, in_child(until_a_fault, told, hb_input_random(&random), keep, path), plan);
+  told->power_lost = hb_input_random(&random) % 3 > 0 && keep[POWER_STEP];
   told->losses += told->power_lost;
   if (told->power_lost) hb_faultfs_power_loss(hb_input_random(&random));
   hb_faultfs_plan((struct hb_fault_plan){.fault = HB_FAULT_NONE});
-  assert_int_equal(in_child(after_it, told, hb_input_random(&random), path), 0);
+  assert_int_equal(in_child(after_it, told, hb_input_random(&random), keep + STEPS, path), 0);
   hb_faultfs_stop();
   nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -316,19 +332,45 @@ static uint64_t number_from(const char *name, uint64_t otherwise) {
   return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+struct run {
+  uint64_t seed;
+  struct told *told; /* shared with children */
+};
+
+static int run_steps(void *context, const bool *keep, size_t count) {
+  struct run *run = context;
+  assert_int_equal(count, ALL_STEPS);
+  memset(run->told->acked, 0, sizeof run->told->acked);
+  memset(run->told->durable, 0, sizeof run->told->durable);
+  run_seed(run->seed, run->told, keep);
+  return 0;
+}
+
+static void shrink(struct run *run, bool *keep) {
+  size_t kept = hbt_shrink(run_steps, run, keep, ALL_STEPS, TRIALS_MAX);
+  printf("seed %" PRIu64 " fails with %zu of %d steps\n", run->seed, kept, ALL_STEPS);
+  printf("again: HB_SEED=%" PRIu64 " HB_STEPS=%s ./bazelw run //tests/faults:stored_model_test\n",
+         run->seed, hbt_steps_text(keep, ALL_STEPS));
+}
+
 /* Whatever fails, and whatever a power loss takes: core and store do what the model says. */
 static void core_and_store_agree_with_the_model(void **state) {
   (void)state;
+  static bool keep[ALL_STEPS];
+  const char *steps = getenv("HB_STEPS");
   uint64_t one = number_from("HB_SEED", 0);
   uint64_t last = one ? one : number_from("HB_SEEDS", SEEDS);
   struct told *told =
       mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_true(told != MAP_FAILED);
-  for (uint64_t seed = one ? one : 1; seed <= last; seed++) {
-    printf("again: HB_SEED=%" PRIu64 " ./bazelw run //tests/faults:stored_model_test\n", seed);
-    memset(told->acked, 0, sizeof told->acked);
-    memset(told->durable, 0, sizeof told->durable);
-    run_seed(seed, told);
+  struct run run = {.told = told};
+  for (run.seed = one ? one : 1; run.seed <= last; run.seed++) {
+    printf("again: HB_SEED=%" PRIu64 " ./bazelw run //tests/faults:stored_model_test\n", run.seed);
+    memset(keep, true, sizeof keep);
+    if (steps) assert_true(hbt_steps_parse(steps, keep, ALL_STEPS));
+    bool failed = hbt_trial_fails(run_steps, &run, keep, ALL_STEPS, false);
+    if (failed && !steps) shrink(&run, keep);
+    assert_false(failed);
   }
   printf("%u commits judged, %u faults, %u aborts of RocksDB, %u power losses\n", told->commits,
          told->faults, told->aborts, told->losses);

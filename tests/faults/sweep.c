@@ -1,9 +1,13 @@
 /* Decides what is done at each point, by its number and the seed alone:
  *
- *   run until the crash | half of the time also the power fails | recover, in a third of the cases
- *   until a second crash (the power may fail only then: what was written before the first one is
- *   still unsynced if nobody synced it) | look | in a quarter of the cases: send everything again,
- *   sometimes the power fails, look: all of it came out */
+ *   run until the crash
+ *   half of the time also the power fails; or, an eighth of the time, all is sent again,
+ *     acknowledged and delivered, and the power fails only then: the end
+ *   recover, in a third of the cases until a second crash (the power may fail only then: what was
+ *     written before the first one is still unsynced if nobody synced it)
+ *   look
+ *   in a quarter of the cases: send everything again, sometimes the power fails, look: all of it
+ *     came out */
 #include "tests/faults/sweep.h"
 
 #include <ftw.h>
@@ -52,10 +56,11 @@ static void end(struct point *point) {
 static bool fail(const struct point *point, const char *step, const char *what) {
   printf("seed %" PRIu64 ", point %" PRIu64
          ", %s: %s%s%s (last crash at: %s)\n"
-         "again: ./bazelw run //tests/faults:crash_sweep -- --seed=%" PRIu64 " --point=%" PRIu64
-         "\n",
+         "again: ./bazelw run //tests/faults:crash_sweep -- --subject=%s --seed=%" PRIu64
+         " --point=%" PRIu64 "\n",
          point->sweep->seed, point->number, step, what, point->told->message[0] ? ": " : "",
-         point->told->message, point->crashed_at, point->sweep->seed, point->number);
+         point->told->message, point->crashed_at, point->sweep->subject->name, point->sweep->seed,
+         point->number);
   return false;
 }
 
@@ -83,7 +88,7 @@ static void plan_nothing(void) { hb_faultfs_plan((struct hb_fault_plan){.fault =
 
 static bool look(struct point *point, const char *step) {
   plan_nothing();
-  enum hb_end how = hb_run_look(point->input, point->path, point->told);
+  enum hb_end how = point->sweep->subject->look(point->input, point->path, point->told);
   if (how != HB_END_OK) return fail(point, step, END_TEXT[how]);
   if (point->told->code) return fail(point, step, "opening or reading failed");
   const char *what = hb_check_found(point->input, point->told, point->power_lost);
@@ -92,7 +97,7 @@ static bool look(struct point *point, const char *step) {
 
 /* Runs the input; a crash may be planned. */
 static bool run(struct point *point, const char *step, bool *out_crashed) {
-  enum hb_end how = hb_run_input(point->input, point->path, point->told);
+  enum hb_end how = point->sweep->subject->run(point->input, point->path, point->told);
   *out_crashed = how == HB_END_CRASHED;
   if (*out_crashed) {
     snprintf(point->crashed_at, sizeof point->crashed_at, "%s", hb_faultfs_hit_text());
@@ -123,9 +128,25 @@ static bool second_crash(struct point *point) {
   return true;
 }
 
+/* What a killed process had written unsynced is sent again, acknowledged and delivered by the next
+ * one; only then the power fails, for everything that nobody synced since before the kill. */
+static bool deliver_then_lose(struct point *point) {
+  bool crashed = false;
+  plan_nothing();
+  if (!run(point, "sent again at once", &crashed)) return false;
+  lose_power(point);
+  if (!look(point, "power lost after delivery")) return false;
+  const char *what = hb_check_finished(point->told);
+  return what ? fail(point, "power lost after delivery", what) : true;
+}
+
 static bool steps(struct point *point) {
   bool crashed = false;
-  if (!first_crash(point) || !second_crash(point)) return false;
+  if (!first_crash(point)) return false;
+  if (!point->power_lost && hb_input_random(&point->random) % 4 == 0) {
+    return deliver_then_lose(point);
+  }
+  if (!second_crash(point)) return false;
   if (!look(point, "after the crash")) return false;
   if (hb_input_random(&point->random) % 4) return true; /* the rest takes as long as all before */
   plan_nothing();
@@ -146,7 +167,7 @@ static bool run_point(struct hb_sweep *sweep, uint64_t number, const struct hb_i
   begin(&point);
   bool good = steps(&point);
   if (sweep->verbose) {
-    printf("point %" PRIu64 ": %s\n", number, good ? "good" : "FAILED");
+    printf("point %" PRIu64 ": %s (%s)\n", number, good ? "good" : "FAILED", point.crashed_at);
     fflush(stdout);
   }
   end(&point);

@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hb_subject;
+
 struct hb_sweep {
+  const struct hb_subject *subject; /* run.h */
   uint64_t seed;
   uint64_t points;
   bool verbose;

@@ -18,7 +18,10 @@ enum { TIMEOUT_MS = 120000 };
 static const char *const MODEL[] = {"tests/planted/model", NULL};
 static const char *const SIM[] = {"tests/planted/sim", NULL};
 static const char *const SWEEP[] = {"tests/planted/crash_sweep", "--points=20", NULL};
-/* It ends at the first point that fails. */
+static const char *const STORED[] = {"tests/planted/stored_model", NULL};
+/* These end at the first point that fails. */
+static const char *const ENGINE_SWEEP[] = {"tests/planted/crash_sweep", "--subject=engine",
+                                           "--points=100", NULL};
 static const char *const LONG_SWEEP[] = {"tests/planted/crash_sweep", "--points=300", NULL};
 
 static struct hbt_run run_with(const char *bug, const char *const *arguments) {
@@ -61,6 +64,7 @@ static void without_a_bug_all_pass(void **state) {
 static void an_ack_before_the_sync(void **state) {
   (void)state;
   finds("ack_before_sync", LONG_SWEEP, "--point=");
+  finds("ack_before_sync", ENGINE_SWEEP, "--point=");
 }
 
 /* The record says more than the log has (I4). */
@@ -68,12 +72,14 @@ static void a_frontier_ahead_of_the_data(void **state) {
   (void)state;
   finds("frontier_ahead_of_data", MODEL, "again: HB_SEED=");
   finds("frontier_ahead_of_data", SIM, "again: HB_SEED=");
+  finds("frontier_ahead_of_data", STORED, "HB_STEPS=");
 }
 
 /* The file was synced, its name was not. */
 static void a_skipped_sync_of_a_directory(void **state) {
   (void)state;
   finds("skipped_directory_sync", LONG_SWEEP, "--point=");
+  finds("skipped_directory_sync", ENGINE_SWEEP, "--point=");
 }
 
 /* A gap that is one sequence wide counts as filled. */
