@@ -241,7 +241,7 @@ enum hb_code hb_log_find_time(struct hb_store *store, uint64_t stream, struct hb
   /* One block, but where the maximum comes from events that were truncated. */
   while (!code && found && hb_rocks_iter_valid(iter)) {
     struct hb_block block;
-    uint32_t index;
+    uint32_t index = 0;
     code = decode(iter, &place, hb_rocks_iter_value(iter), &block, err);
     if (!code && block.from > from) code = hole(&place, from, err);
     if (code || block.from >= end) break;

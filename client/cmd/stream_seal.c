@@ -60,7 +60,7 @@ static int find_end(struct holdback_client *client, const struct options *option
 }
 
 static int seal(struct holdback_client *client, const struct options *options) {
-  int64_t end;
+  int64_t end = 0;
   int code = find_end(client, options, &end);
   if (code) return code;
   struct holdback_error error;
