@@ -61,6 +61,8 @@
   X(calls_max, 10000, 16, 100000, "calls", SERVER, "open calls")                                 \
   X(streams_max, 10000, 1, 100000, "streams", SERVER, "streams; each costs a few KiB of memory") \
   X(subscriptions_max, 10000, 1, 100000, "subscriptions", SERVER, "open subscriptions")          \
+  X(processors_max, 64, 1, 1000, "processors", SERVER,                                           \
+    "attached processors, all streams; each has a thread and 64 MiB of state in memory at most") \
   X(page_size_max, 1000, 1000, 1000, "entries", FIXED, "entries in one page of a list")          \
   X(unprocessed_bytes_max, 64 * HB_MIB, 64 * HB_MIB, 64 * HB_MIB, "bytes", FIXED,                \
     "kept copies of refused events per stream; beyond it they are answered, reason QUOTA")       \

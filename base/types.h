@@ -33,7 +33,8 @@ enum hb_reason {
   HB_REASON_UNVERIFIED = 6,
   HB_REASON_CHAIN_CONFLICT = 7,
   HB_REASON_QUOTA = 8,
-  HB_REASON_HELD_EVENTS = 9
+  HB_REASON_HELD_EVENTS = 9,
+  HB_REASON_SEALED = 10
 };
 
 struct hb_range {
@@ -100,6 +101,8 @@ struct hb_frontier {
   bool any;            /* something was stored; then `highest` is valid */
   int64_t highest;
   struct hb_time max_event_time; /* of released events */
+  bool sealed;                   /* nothing at or above seal_end will ever be stored */
+  int64_t seal_end;
   struct hb_stream_counters counters;
   uint64_t commit; /* number of the commit that wrote the record */
 };

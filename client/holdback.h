@@ -219,6 +219,8 @@ struct holdback_stream_status {
   int32_t max_event_time_nanos;
   uint64_t stored_total, duplicate_total, conflict_total, late_total, before_first_total;
   uint64_t held_total;
+  bool sealed; /* then seal_end is one past the last sequence that it will ever have */
+  int64_t seal_end;
 };
 
 HOLDBACK_API int holdback_stream_create(struct holdback_client *client,
@@ -230,6 +232,9 @@ HOLDBACK_API int holdback_stream_update(struct holdback_client *client,
                                         struct holdback_error *error);
 HOLDBACK_API int holdback_stream_delete(struct holdback_client *client, const char *name,
                                         struct holdback_error *error);
+/* Nothing at or above `end` will be stored any more; for good. */
+HOLDBACK_API int holdback_stream_seal(struct holdback_client *client, const char *name, int64_t end,
+                                      struct holdback_error *error);
 /* Either output may be NULL; config->name points to `name`. */
 HOLDBACK_API int holdback_stream_get(struct holdback_client *client, const char *name,
                                      struct holdback_stream_config *out_config,
@@ -240,6 +245,63 @@ typedef bool holdback_stream_each(void *context, const struct holdback_stream_co
 HOLDBACK_API int holdback_stream_list(struct holdback_client *client, const char *name_prefix,
                                       holdback_stream_each *each, void *context,
                                       struct holdback_error *error);
+
+/* ---- processors: user code over a stream's events, in order */
+
+struct holdback_parameter {
+  const char *name;
+  struct holdback_bytes value;
+};
+
+struct holdback_processor_config {
+  const char *name;      /* [a-z0-9][a-z0-9._-]{0,63}, unique in its stream */
+  const char *processor; /* "count", ...; a built-in, or a shared object of the server's */
+  const struct holdback_parameter *parameters;
+  size_t parameters_count;
+  bool suspend_on_error; /* else a failed event is kept aside and processing goes on */
+};
+
+enum holdback_processor_state {
+  HOLDBACK_PROCESSOR_RUNNING = 1,
+  HOLDBACK_PROCESSOR_SUSPENDED = 2,
+  HOLDBACK_PROCESSOR_DETACHED = 3,
+  HOLDBACK_PROCESSOR_ENDED = 4,
+  HOLDBACK_PROCESSOR_FAILED = 5
+};
+/* "RUNNING", ...; "UNKNOWN" for other numbers. Static. */
+HOLDBACK_API const char *holdback_processor_state_name(int state);
+
+struct holdback_processor_status {
+  int state; /* enum holdback_processor_state */
+  bool has_position;
+  int64_t position; /* everything below it is processed */
+  uint64_t lag;
+  int64_t results;
+  uint64_t events, failed, timers_fired, timers, state_cache_bytes, call_ms;
+  bool has_watermark;
+  int64_t watermark_seconds;
+  int32_t watermark_nanos;
+  int64_t stopped_at; /* SUSPENDED, FAILED */
+  const char *reason; /* "" otherwise */
+  bool has_last_failure;
+  int64_t last_failure_position;
+  const char *last_failure;
+};
+
+/* from_now false: from the lowest position that can be read. */
+HOLDBACK_API int holdback_processor_attach(struct holdback_client *client, const char *stream,
+                                           const struct holdback_processor_config *config,
+                                           bool from_now, struct holdback_error *error);
+HOLDBACK_API int holdback_processor_detach(struct holdback_client *client, const char *stream,
+                                           const char *name, bool keep_state,
+                                           struct holdback_error *error);
+/* Calls each(context, config, status), whose pointers live for the callback, for one processor or
+ * (name NULL) for all of the stream, by name; stops where it returns false. */
+typedef bool holdback_processor_each(void *context, const struct holdback_processor_config *config,
+                                     const struct holdback_processor_status *status);
+HOLDBACK_API int holdback_processor_list(struct holdback_client *client, const char *stream,
+                                         const char *name, holdback_processor_each *each,
+                                         void *context, struct holdback_error *error);
 
 /* ---- appending: batches in flight, answers in order */
 
@@ -320,6 +382,7 @@ struct holdback_progress {
 
 struct holdback_subscribe_options {
   const char *stream;
+  const char *processor; /* not NULL: its results instead of events; not with START_EVENT_TIME */
   enum holdback_start start;
   int64_t position;     /* START_POSITION */
   int64_t time_seconds; /* START_EVENT_TIME */
@@ -343,7 +406,8 @@ enum holdback_message_kind {
   HOLDBACK_MESSAGE_EVENTS = 1,
   HOLDBACK_MESSAGE_PROGRESS = 2,
   HOLDBACK_MESSAGE_VOID = 3,
-  HOLDBACK_MESSAGE_END = 4
+  HOLDBACK_MESSAGE_END = 4,
+  HOLDBACK_MESSAGE_RESULTS = 5
 };
 /* Wait for the next message; timeout_ms 0 = do not wait, UINT32_MAX = for ever. *out NULL: time is
  * over. One thread. The message lives until the next call of this function or destroy. Messages
@@ -356,6 +420,24 @@ HOLDBACK_API enum holdback_message_kind holdback_message_kind(const struct holdb
  * the array out->headers until the next call for the same message. */
 HOLDBACK_API bool holdback_message_event(const struct holdback_message *message, size_t *cursor,
                                          struct holdback_event *out, int64_t *out_position);
+/* RESULTS: likewise. */
+enum holdback_result_kind {
+  HOLDBACK_RESULT_EVENT = 1,
+  HOLDBACK_RESULT_TIMER = 2,
+  HOLDBACK_RESULT_END = 3
+};
+struct holdback_processor_result {
+  int64_t position; /* among the results, from 0 */
+  struct holdback_bytes key;
+  struct holdback_bytes payload;
+  bool has_event_time;
+  int64_t event_time_seconds;
+  int32_t event_time_nanos;
+  int64_t cause_position; /* in the stream */
+  int kind;               /* enum holdback_result_kind: what happened there */
+};
+HOLDBACK_API bool holdback_message_result(const struct holdback_message *message, size_t *cursor,
+                                          struct holdback_processor_result *out);
 HOLDBACK_API int64_t holdback_message_next_position(const struct holdback_message *message);
 HOLDBACK_API bool holdback_message_progress(const struct holdback_message *message,
                                             struct holdback_progress *out);

@@ -15,7 +15,15 @@
 #include "client/bytebuf.h"
 #include "holdback/v1/delivery.pb-c.h"
 
-enum { RESPONSE_BATCH = 1, RESPONSE_PROGRESS = 2, RESPONSE_VOID = 3, RESPONSE_END = 4 };
+enum {
+  RESPONSE_BATCH = 1,
+  RESPONSE_PROGRESS = 2,
+  RESPONSE_VOID = 3,
+  RESPONSE_END = 4,
+  RESPONSE_RESULTS = 5
+};
+enum { RESULT_CAUSE = 9, RESULT_KIND = 10 };
+/* Of a Batch; a ResultBatch is alike. */
 enum { BATCH_EVENTS = 1, BATCH_FIRST_POSITION = 2, BATCH_POSITIONS = 3, BATCH_NEXT_POSITION = 4 };
 
 struct holdback_message *hbc_message_create(grpc_byte_buffer *owned) {
@@ -139,6 +147,10 @@ static bool decode_kind(struct holdback_message *message, uint32_t number, struc
       return decode_progress(message, bytes);
     case RESPONSE_VOID:
       return decode_void(message, bytes);
+    case RESPONSE_RESULTS:
+      if (!decode_batch(message, bytes)) return false;
+      message->kind = HOLDBACK_MESSAGE_RESULTS;
+      return true;
     default:
       message->kind = HOLDBACK_MESSAGE_END;
       return true;
@@ -156,7 +168,8 @@ bool hbc_message_decode(struct holdback_message *message) {
   struct hb_wire_field last = {0};
   enum hb_wire_result result;
   while ((result = hb_wire_next(&reader, &field)) == HB_WIRE_FIELD)
-    if (field.type == HB_WIRE_LEN && field.number >= RESPONSE_BATCH && field.number <= RESPONSE_END)
+    if (field.type == HB_WIRE_LEN && field.number >= RESPONSE_BATCH &&
+        field.number <= RESPONSE_RESULTS)
       last = field; /* a oneof: the last one counts */
   bool good = result == HB_WIRE_END && last.number && decode_kind(message, last.number, last.bytes);
   if (!good) {
@@ -176,17 +189,28 @@ enum holdback_message_kind holdback_message_kind(const struct holdback_message *
 enum { INDEX_SHIFT = 32 };
 static_assert(sizeof(size_t) == 8, "a cursor holds two 32-bit numbers");
 
-bool holdback_message_event(const struct holdback_message *message, size_t *cursor,
-                            struct holdback_event *out, int64_t *out_position) {
+/* The next frame, and its index; the cursor moves past it. */
+static bool next_frame(const struct holdback_message *message, enum holdback_message_kind kind,
+                       size_t *cursor, struct hb_slice *out, size_t *out_index) {
   const struct hb_slice batch = message->batch;
-  if (!batch.size || message->scratch->malformed) return false;
+  if (message->kind != kind || !batch.size || message->scratch->malformed) return false;
   size_t index = *cursor >> INDEX_SHIFT;
   struct hb_wire_reader reader = {batch.data + (uint32_t)*cursor, batch.data + batch.size};
   struct hb_wire_field field;
   do {
     if (hb_wire_next(&reader, &field) != HB_WIRE_FIELD) return false;
   } while (field.number != BATCH_EVENTS || field.type != HB_WIRE_LEN);
-  struct hb_slice frame = hb_slice_of(field.start, (size_t)(field.end - field.start));
+  *out = hb_slice_of(field.start, (size_t)(field.end - field.start));
+  *out_index = index;
+  *cursor = (index + 1) << INDEX_SHIFT | (size_t)(field.end - batch.data);
+  return true;
+}
+
+bool holdback_message_event(const struct holdback_message *message, size_t *cursor,
+                            struct holdback_event *out, int64_t *out_position) {
+  struct hb_slice frame;
+  size_t index;
+  if (!next_frame(message, HOLDBACK_MESSAGE_EVENTS, cursor, &frame, &index)) return false;
   if (!hbc_event_decode(frame, &message->scratch->headers, out)) {
     message->scratch->malformed = true;
     return false;
@@ -195,7 +219,39 @@ bool holdback_message_event(const struct holdback_message *message, size_t *curs
     *out_position = message->positions
                         ? message->positions[index]
                         : (int64_t)((uint64_t)message->first_position + (uint64_t)index);
-  *cursor = (index + 1) << INDEX_SHIFT | (size_t)(field.end - batch.data);
+  return true;
+}
+
+/* What an Event has not; the scanner has found the frame well-formed. */
+static void take_cause(struct hb_slice frame, struct holdback_processor_result *out) {
+  struct hb_wire_reader reader = {frame.data, frame.data + frame.size};
+  struct hb_wire_field field;
+  if (hb_wire_next(&reader, &field) != HB_WIRE_FIELD) return;
+  reader = (struct hb_wire_reader){field.bytes.data, field.bytes.data + field.bytes.size};
+  while (hb_wire_next(&reader, &field) == HB_WIRE_FIELD) {
+    if (field.type != HB_WIRE_VARINT) continue;
+    if (field.number == RESULT_CAUSE) out->cause_position = (int64_t)field.number_value;
+    if (field.number == RESULT_KIND) out->kind = (int)field.number_value;
+  }
+}
+
+bool holdback_message_result(const struct holdback_message *message, size_t *cursor,
+                             struct holdback_processor_result *out) {
+  struct hb_slice frame;
+  size_t index;
+  struct holdback_event event;
+  if (!next_frame(message, HOLDBACK_MESSAGE_RESULTS, cursor, &frame, &index)) return false;
+  if (!hbc_event_decode(frame, &message->scratch->headers, &event)) {
+    message->scratch->malformed = true;
+    return false;
+  }
+  *out = (struct holdback_processor_result){.position = event.sequence,
+                                            .key = event.key,
+                                            .payload = event.payload,
+                                            .has_event_time = event.has_event_time,
+                                            .event_time_seconds = event.event_time_seconds,
+                                            .event_time_nanos = event.event_time_nanos};
+  take_cause(frame, out);
   return true;
 }
 

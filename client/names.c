@@ -16,7 +16,7 @@ static const char *const outcome_names[] = {
 /* Index = holdback.v1.OutcomeReason. */
 static const char *const reason_names[] = {
     "",           "AHEAD",          "HELD_BYTES", "GAPS",        "SERVER_MEMORY", "DISK_RESERVE",
-    "UNVERIFIED", "CHAIN_CONFLICT", "QUOTA",      "HELD_EVENTS",
+    "UNVERIFIED", "CHAIN_CONFLICT", "QUOTA",      "HELD_EVENTS", "SEALED",
 };
 
 static const char *look_up(const char *const *names, size_t count, int number) {
@@ -30,6 +30,15 @@ const char *holdback_outcome_name(int outcome) {
 
 const char *holdback_reason_name(int reason) {
   return look_up(reason_names, sizeof reason_names / sizeof *reason_names, reason);
+}
+
+/* Index = holdback.v1.ProcessorState. */
+static const char *const processor_state_names[] = {"UNKNOWN",  "RUNNING", "SUSPENDED",
+                                                    "DETACHED", "ENDED",   "FAILED"};
+
+const char *holdback_processor_state_name(int state) {
+  return look_up(processor_state_names,
+                 sizeof processor_state_names / sizeof *processor_state_names, state);
 }
 
 static const char *const status_names[] = {

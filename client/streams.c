@@ -73,6 +73,8 @@ static void take_status(const Holdback__V1__StreamStatus *from,
       .held_total = from->held_total,
   };
   take_gaps(from, out);
+  out->sealed = from->seal_end_presence_case != 0;
+  out->seal_end = from->seal_end;
   if (!from->max_event_time) return;
   out->has_max_event_time = true;
   out->max_event_time_seconds = from->max_event_time->seconds;
@@ -135,6 +137,21 @@ int holdback_stream_delete(struct holdback_client *client, const char *name,
   ProtobufCMessage *answer;
   status = hbc_unary_call(client, METHOD("DeleteStream"), &request.base,
                           &holdback__v1__delete_stream_response__descriptor, &answer, error);
+  if (!status) protobuf_c_message_free_unpacked(answer, NULL);
+  return status;
+}
+
+int holdback_stream_seal(struct holdback_client *client, const char *name, int64_t end,
+                         struct holdback_error *error) {
+  int status = require_name(name, error);
+  if (status) return status;
+  Holdback__V1__SealStreamRequest request = HOLDBACK__V1__SEAL_STREAM_REQUEST__INIT;
+  request.stream = text_of(name);
+  request.end_presence_case = HOLDBACK__V1__SEAL_STREAM_REQUEST__END_PRESENCE_END;
+  request.end = end;
+  ProtobufCMessage *answer;
+  status = hbc_unary_call(client, METHOD("SealStream"), &request.base,
+                          &holdback__v1__seal_stream_response__descriptor, &answer, error);
   if (!status) protobuf_c_message_free_unpacked(answer, NULL);
   return status;
 }

@@ -15,7 +15,7 @@
 
 enum { TIMEOUT_DEFAULT_MS = 30000 };
 enum { REQUEST_STREAM = 1, REQUEST_AT = 2, REQUEST_POSITION = 3, REQUEST_TIME = 4 };
-enum { REQUEST_FILTER = 5, REQUEST_INTERVAL = 7 };
+enum { REQUEST_FILTER = 5, REQUEST_INTERVAL = 7, REQUEST_PROCESSOR = 8 };
 enum { FILTER_KEYS = 1, FILTER_PREFIXES = 2, TIME_SECONDS = 1, TIME_NANOS = 2 };
 
 /* ---- the request */
@@ -96,6 +96,9 @@ int holdback_subscribe(struct holdback_client *client,
   put_filter(&subscription->request, options);
   if (options->progress_interval_ms)
     hb_wire_append_varint(&subscription->request, REQUEST_INTERVAL, options->progress_interval_ms);
+  if (options->processor)
+    hb_wire_append_bytes(&subscription->request, REQUEST_PROCESSOR,
+                         hb_slice_text(options->processor));
   put_start(&subscription->start, options);
   pthread_mutex_init(&subscription->mutex, NULL);
   init_condition(&subscription->changed);

@@ -109,9 +109,11 @@ static void sort_out(struct hb_ordering *core, struct hb_core_stream *stream, si
                      size_t to) {
   const struct hb_round *round = &core->round;
   int64_t sequence = round->items[from].sequence;
-  if (sequence == INT64_MAX) {
+  bool is_beyond = stream->record.sealed && sequence >= stream->record.seal_end;
+  if (sequence == INT64_MAX || is_beyond) {
+    enum hb_reason reason = sequence == INT64_MAX ? HB_REASON_NONE : HB_REASON_SEALED;
     for (size_t i = from; i < to; i++) {
-      decide(decision_of(round, &round->items[i]), HB_OUTCOME_OUT_OF_RANGE, HB_REASON_NONE);
+      decide(decision_of(round, &round->items[i]), HB_OUTCOME_OUT_OF_RANGE, reason);
     }
   } else if (sequence < stream->record.first_sequence) {
     for (size_t i = from; i < to; i++) {

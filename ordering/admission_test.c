@@ -93,6 +93,38 @@ static void window_saturates(void **state) {
                    HB_OUTCOME_DUPLICATE);
 }
 
+/* A sealed stream takes what is below its end, gaps included, and nothing else, also after a
+ * restart; its window ends there. */
+static void seal_refuses_what_is_beyond(void **state) {
+  (void)state;
+  start(hb_driver_config(1));
+  hb_driver_send(&driver, 1, (struct hb_test_event)EVENT(1));
+  hb_driver_send(&driver, 1, (struct hb_test_event)EVENT(4));
+  struct hb_err err;
+  assert_int_equal(hb_ordering_check_seal(driver.core, 1, 4, &err), HB_PRECONDITION);
+  assert_string_equal(err.reason, "SEAL_BELOW_HIGHEST");
+  assert_int_equal(hb_ordering_check_seal(driver.core, 1, 6, &err), HB_OK);
+  hb_ordering_seal(driver.core, 1, 6);
+  assert_int_equal(hb_ordering_check_seal(driver.core, 1, 6, &err), HB_OK);
+  assert_int_equal(hb_ordering_check_seal(driver.core, 1, 7, &err), HB_PRECONDITION);
+  assert_string_equal(err.reason, "ALREADY_SEALED");
+  struct hb_test_batch *batch = SUBMIT(&driver, 2, EVENT(5), EVENT(6), EVENT(4), EVENT(7));
+  hb_driver_settle(&driver);
+  hb_driver_expect(batch, 0, HB_OUTCOME_STORED, HB_REASON_NONE);
+  hb_driver_expect(batch, 1, HB_OUTCOME_OUT_OF_RANGE, HB_REASON_SEALED);
+  hb_driver_expect(batch, 2, HB_OUTCOME_DUPLICATE, HB_REASON_NONE);
+  hb_driver_expect(batch, 3, HB_OUTCOME_OUT_OF_RANGE, HB_REASON_SEALED);
+  assert_int_equal(hb_driver_status(&driver, 1).window_end, 6);
+  hb_driver_restart(&driver);
+  struct hb_test_batch *later = SUBMIT(&driver, 3, EVENT(6), EVENT(2), EVENT(3));
+  hb_driver_settle(&driver);
+  hb_driver_expect(later, 0, HB_OUTCOME_OUT_OF_RANGE, HB_REASON_SEALED);
+  hb_driver_expect(later, 1, HB_OUTCOME_STORED, HB_REASON_NONE);
+  struct hb_stream_status status = hb_driver_status(&driver, 1);
+  assert_int_equal(status.record.frontier, 6);
+  assert_true(status.record.sealed && status.record.seal_end == 6);
+}
+
 /* INT64_MIN can be first: the whole range of numbers is one gap then, and costs one. */
 static void lowest_number_can_be_first(void **state) {
   (void)state;
@@ -301,6 +333,7 @@ int main(void) {
       TEST(copies_share_the_refusal),
       TEST(ahead_counts_from_the_end_state),
       TEST(window_saturates),
+      TEST(seal_refuses_what_is_beyond),
       TEST(lowest_number_can_be_first),
       TEST(first_seen_comes_from_the_first_batch),
       TEST(out_of_range_freezes_nothing),

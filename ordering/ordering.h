@@ -82,6 +82,13 @@ HB_MUST_CHECK enum hb_code hb_ordering_recover_end(struct hb_ordering *core, uin
 /* Limits and ack mode; the rest of `config` must be as it was. */
 void hb_ordering_update_stream(struct hb_ordering *core, uint64_t stream,
                                const struct hb_stream_config *config);
+/* Nothing at or above `end` will be stored: OUT_OF_RANGE, SEALED. The check alone first, then, once
+ * the caller has written the record, the effect. HB_PRECONDITION: no first sequence yet, something
+ * is stored at or above `end`, `end` is below what is complete, sealed with another end. The same
+ * seal again is HB_OK. Not between decide and committed. */
+HB_MUST_CHECK enum hb_code hb_ordering_check_seal(const struct hb_ordering *core, uint64_t stream,
+                                                  int64_t end, struct hb_err *err);
+void hb_ordering_seal(struct hb_ordering *core, uint64_t stream, int64_t end);
 /* Forget a stream: its batches come back HB_NOT_FOUND (those with a NEED out, when it returns).
  * Not between decide and committed. */
 void hb_ordering_remove_stream(struct hb_ordering *core, uint64_t stream);

@@ -2,12 +2,18 @@
  * committed one. */
 #include "ordering/core_internal.h"
 
-/* complete_to + ahead_max, where the numbers end if it is beyond. */
-static int64_t window_end(const struct hb_core_stream *stream) {
+/* complete_to + ahead_max, where the numbers end if it is beyond, at most the seal. */
+static int64_t ahead_end(const struct hb_core_stream *stream) {
   int64_t complete_to = stream->record.complete_to;
   uint64_t room = (uint64_t)INT64_MAX - (uint64_t)complete_to;
   uint64_t ahead = stream->config.limits.ahead_max;
   return ahead >= room ? INT64_MAX : (int64_t)((uint64_t)complete_to + ahead);
+}
+
+static int64_t window_end(const struct hb_core_stream *stream) {
+  int64_t end = ahead_end(stream);
+  const struct hb_frontier *record = &stream->record;
+  return record->sealed && record->seal_end < end ? record->seal_end : end;
 }
 
 static void fill_gaps(const struct hb_ordering *core, const struct hb_core_stream *stream,

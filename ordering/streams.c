@@ -187,6 +187,41 @@ static void fail_ready(struct hb_ordering *core, uint64_t id) {
   }
 }
 
+enum hb_code hb_ordering_check_seal(const struct hb_ordering *core, uint64_t id, int64_t end,
+                                    struct hb_err *err) {
+  const struct hb_core_stream *stream = hb_core_find_stream(core, id);
+  HB_ASSERT(stream && !core->in_flight);
+  const struct hb_frontier *record = &stream->record;
+  if (!record->frozen) {
+    return hb_err_set(err, HB_PRECONDITION, "NO_FIRST_SEQUENCE",
+                      "the stream has no first sequence yet, so no last one either");
+  }
+  if (record->sealed && record->seal_end == end) return HB_OK;
+  if (record->sealed) {
+    return hb_err_set(err, HB_PRECONDITION, "ALREADY_SEALED",
+                      "end is %" PRId64 ", but the stream is sealed at %" PRId64, end,
+                      record->seal_end);
+  }
+  if (record->any && record->highest >= end) {
+    return hb_err_set(err, HB_PRECONDITION, "SEAL_BELOW_HIGHEST",
+                      "end is %" PRId64 ", but sequence %" PRId64 " is stored", end,
+                      record->highest);
+  }
+  if (end < record->complete_to) {
+    return hb_err_set(err, HB_PRECONDITION, "SEAL_BELOW_FIRST",
+                      "end is %" PRId64 ", must be at least complete_to %" PRId64, end,
+                      record->complete_to);
+  }
+  return HB_OK;
+}
+
+void hb_ordering_seal(struct hb_ordering *core, uint64_t id, int64_t end) {
+  struct hb_core_stream *stream = hb_core_find_stream(core, id);
+  HB_ASSERT(stream && !core->in_flight);
+  stream->record.sealed = true;
+  stream->record.seal_end = end;
+}
+
 void hb_ordering_remove_stream(struct hb_ordering *core, uint64_t id) {
   HB_ASSERT(!core->in_flight);
   size_t at = find_place(core, id);

@@ -35,6 +35,7 @@ struct hb_config hb_config_default(void) {
 
 void hb_config_done(struct hb_config *config) {
   free(config->data_dir);
+  free(config->processor_dir);
   hb_config_clear_listen(config);
 }
 
@@ -87,12 +88,13 @@ static enum hb_code check_text(const char *name, const char *text, struct hb_err
                     name, text);
 }
 
-static enum hb_code set_data_dir(struct hb_config *config, const char *value, struct hb_err *err) {
-  if (!value[0]) return hb_err_set(err, HB_INVALID, "FOLDER_MISSING", "data-dir is empty");
-  enum hb_code code = check_text("data-dir", value, err);
+static enum hb_code set_folder(const char *name, char **folder, const char *value,
+                               struct hb_err *err) {
+  if (!value[0]) return hb_err_set(err, HB_INVALID, "FOLDER_MISSING", "%s is empty", name);
+  enum hb_code code = check_text(name, value, err);
   if (code) return code;
-  free(config->data_dir);
-  config->data_dir = hb_strdup(value);
+  free(*folder);
+  *folder = hb_strdup(value);
   return HB_OK;
 }
 
@@ -118,7 +120,10 @@ static enum hb_code set_limit(struct hb_config *config, const char *name, const 
 
 enum hb_code hb_config_set(struct hb_config *config, const char *name, const char *value,
                            struct hb_err *err) {
-  if (strcmp(name, "data-dir") == 0) return set_data_dir(config, value, err);
+  if (strcmp(name, "data-dir") == 0) return set_folder(name, &config->data_dir, value, err);
+  if (strcmp(name, "processor-dir") == 0) {
+    return set_folder(name, &config->processor_dir, value, err);
+  }
   if (strcmp(name, "log-level") == 0) return set_log_level(config, value, err);
   if (strcmp(name, "drain-timeout") == 0) {
     return hb_config_parse_duration(name, value, &config->drain_timeout_ms, err);
@@ -150,6 +155,11 @@ void hb_config_print(const struct hb_config *config, FILE *out) {
     print_text("data-dir", config->data_dir, out);
   } else {
     (void)fprintf(out, "; data-dir is not set\n");
+  }
+  if (config->processor_dir) {
+    print_text("processor-dir", config->processor_dir, out);
+  } else {
+    (void)fprintf(out, "; processor-dir is not set\n");
   }
   for (size_t i = 0; i < config->listen_count; i++) print_text("listen", config->listen[i], out);
   (void)fprintf(out, "log-level = %s\n", levels[config->log_level]);

@@ -16,8 +16,9 @@ enum { HB_CONFIG_LINE_MAX = 190 };
 
 /* Immutable once loaded. */
 struct hb_config {
-  char *data_dir; /* owned; NULL: not set */
-  char **listen;  /* owned, and each of them; at least one once loaded */
+  char *data_dir;      /* owned; NULL: not set */
+  char *processor_dir; /* owned; NULL: none */
+  char **listen;       /* owned, and each of them; at least one once loaded */
   size_t listen_count;
   enum hb_log_level log_level;
   uint64_t drain_timeout_ms;

@@ -12,6 +12,8 @@
   X(LISTEN, "listen", "ADDRESS",                                                                 \
     "host:port, [ipv6]:port or unix:path; may be given several times; port 0 takes a free one. " \
     "Default " HB_DEFAULT_LISTEN)                                                                \
+  X(PROCESSOR_DIR, "processor-dir", "FOLDER",                                                    \
+    "where shared objects with processors lie: NAME.so. Their code runs in the server")          \
   X(LOG_LEVEL, "log-level", "LEVEL", "error, warn, info or debug. Default info")                 \
   X(DRAIN_TIMEOUT, "drain-timeout", "TIME",                                                      \
     "how long SIGTERM waits for open calls: 500ms, 10s, 2m. Default 10s")

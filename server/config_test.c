@@ -28,6 +28,8 @@ static const struct {
     {"data-dir", "/tmp/a ", "TEXT_INVALID"},
     {"data-dir", "/tmp/a\nb", "TEXT_INVALID"},
     {"listen", "unix:/tmp/a ;b", "TEXT_INVALID"},
+    {"processor-dir", "/tmp/x", NULL},
+    {"processor-dir", "", "FOLDER_MISSING"},
     {"listen", "127.0.0.1:0", NULL},
     {"listen", "127.0.0.1", "ADDRESS_INVALID"},
     {"log-level", "debug", NULL},

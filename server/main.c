@@ -66,6 +66,7 @@ static enum hb_code probe_addresses(struct server *server, struct hb_err *err) {
 
 static enum hb_code start_engine(struct server *server, struct hb_err *err) {
   struct hb_engine_options options = {.data_dir = server->config.data_dir,
+                                      .processor_dir = server->config.processor_dir,
                                       .limits = server->config.limits,
                                       .on_fatal = on_fatal,
                                       .context = server};

@@ -74,13 +74,14 @@ enum hb_code hb_record_get_config(struct hb_slice value, struct hb_stream_config
 
 /* ---- frontier record */
 
-enum { FROZEN = 1, ANY = 2, HAS_TIME = 4, FRONTIER_FLAGS = FROZEN | ANY | HAS_TIME };
+enum { FROZEN = 1, ANY = 2, HAS_TIME = 4, SEALED = 8, FRONTIER_FLAGS = 15 };
 
 void hb_record_put_frontier(struct hb_buf *out, const struct hb_frontier *record) {
   const struct hb_stream_counters *counters = &record->counters;
   hb_buf_append_u8(out, HB_RECORD_VERSION);
   hb_buf_append_u8(out, (uint8_t)((record->frozen ? FROZEN : 0) | (record->any ? ANY : 0) |
-                                  (record->max_event_time.present ? HAS_TIME : 0)));
+                                  (record->max_event_time.present ? HAS_TIME : 0) |
+                                  (record->sealed ? SEALED : 0)));
   hb_add_i64(out, record->first_sequence);
   hb_add_i64(out, record->complete_to);
   hb_add_i64(out, record->frontier);
@@ -96,6 +97,7 @@ void hb_record_put_frontier(struct hb_buf *out, const struct hb_frontier *record
   hb_add_u64(out, counters->held);
   hb_add_u64(out, counters->unprocessed_bytes);
   hb_add_u64(out, record->commit);
+  if (record->sealed) hb_add_i64(out, record->seal_end);
 }
 
 static void take_counters(struct hb_cursor *cursor, struct hb_stream_counters *out) {
@@ -127,6 +129,12 @@ static enum hb_code check_frontier(const struct hb_frontier *record, uint8_t fla
                       record->first_sequence, record->earliest, record->frontier,
                       record->complete_to);
   }
+  if (record->sealed && (!record->frozen || record->seal_end < record->complete_to ||
+                         (record->any && record->seal_end <= record->highest))) {
+    return hb_err_set(err, HB_CORRUPT, NULL,
+                      "frontier record: sealed at %" PRId64 " below what is stored",
+                      record->seal_end);
+  }
   if (record->max_event_time.nanos < 0 || record->max_event_time.nanos > 999999999) {
     return hb_err_set(err, HB_CORRUPT, NULL, "frontier record: nanos %" PRId32,
                       record->max_event_time.nanos);
@@ -151,6 +159,8 @@ enum hb_code hb_record_get_frontier(struct hb_slice value, struct hb_frontier *o
   record.max_event_time.present = flags & HAS_TIME;
   take_counters(&cursor, &record.counters);
   record.commit = hb_take_u64(&cursor);
+  record.sealed = flags & SEALED;
+  if (record.sealed) record.seal_end = hb_take_i64(&cursor);
   code = hb_record_end(&cursor, "frontier record", value.size, err);
   if (!code) code = check_frontier(&record, flags, err);
   if (!code) *out = record;

@@ -151,6 +151,28 @@ static void frontier_comes_back(void **state) {
   hb_buf_done(&value);
 }
 
+/* A seal is eight bytes more, and must be above what is stored. */
+static void seal_comes_back(void **state) {
+  (void)state;
+  struct hb_buf value = {0};
+  struct hb_frontier record = full_record();
+  record.complete_to = 7;
+  record.highest = 8;
+  record.sealed = true;
+  record.seal_end = 9;
+  struct hb_frontier back;
+  struct hb_err err;
+  hb_record_put_frontier(&value, &record);
+  assert_int_equal(value.size, 126);
+  must(hb_record_get_frontier(hb_buf_view(&value), &back, &err), &err);
+  assert_true(back.sealed && back.seal_end == 9);
+  hb_buf_clear(&value);
+  record.seal_end = 8;
+  hb_record_put_frontier(&value, &record);
+  assert_int_equal(get_frontier(hb_buf_view(&value), NULL), HB_CORRUPT);
+  hb_buf_done(&value);
+}
+
 /* Numbers that can't stand beside each other are damage: I5 and I10 rest on them. */
 static void frontier_is_validated(void **state) {
   (void)state;
@@ -281,6 +303,7 @@ int main(void) {
       cmocka_unit_test(config_comes_back),
       cmocka_unit_test(config_is_validated),
       cmocka_unit_test(frontier_comes_back),
+      cmocka_unit_test(seal_comes_back),
       cmocka_unit_test(frontier_is_validated),
       cmocka_unit_test(an_empty_gap_is_damage),
       cmocka_unit_test(log_data_has_a_mark),

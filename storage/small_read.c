@@ -38,6 +38,7 @@ static enum hb_code visit_unprocessed(void *context, struct hb_slice key, struct
   const struct unprocessed *all = context;
   uint64_t stream;
   struct hb_unprocessed row;
+  if (hb_key_is_failure(key)) return HB_OK; /* hb_failure_each */
   if (!hb_key_parse_unprocessed(key, &stream, &row.outcome, &row.sequence, &row.content_hash)) {
     return hb_store_bad_key(err);
   }

@@ -5,13 +5,15 @@
  *              bundles of which one is large enough for a file of its own; indexed to 251
  *   2 "two"    log [-50, 50) in one block, all of it indexed; nothing held
  *   3 "three"  no first event yet
- *   4          being deleted */
+ *   4          being deleted
+ *   5          a processor of stream 1: 20 results in two blocks, states, timers, a failure */
 #ifndef HB_STORAGE_TEST_SOUND_INTERNAL_H
 #define HB_STORAGE_TEST_SOUND_INTERNAL_H
 
 #include "base/frame/scan.h"
 #include "base/frame/wire.h"
 #include "storage/index.h"
+#include "storage/processor.h"
 #include "storage/store_internal.h"
 #include "storage/test_store_internal.h"
 #include "storage/verify.h"
@@ -158,11 +160,48 @@ MAYBE_UNUSED static void sound_config(struct fixture *fixture, uint64_t stream, 
   hb_write_put_config(fixture->write, stream, &config);
 }
 
+/* Results are frames whose field 1 is their position. */
+MAYBE_UNUSED static struct hb_bytes *sound_results(int64_t from, int64_t to) {
+  struct hb_range ranges[] = {{from, to}, {0, 0}};
+  return sound_block(ranges, sound_time(to));
+}
+
+MAYBE_UNUSED static struct hb_processor_id sound_processor(void) {
+  return (struct hb_processor_id){.stream = 1, .processor = 5};
+}
+
+MAYBE_UNUSED static void sound_put_processor(struct fixture *fixture) {
+  struct hb_processor_id id = sound_processor();
+  struct hb_processor_config config = {.name = "sums", .processor = "sum"};
+  struct hb_processor_place place = {.position = 301, .next_result = 20};
+  struct hb_buf frame = {0};
+  hb_write_put_processor(fixture->write, id, &config);
+  hb_write_put_place(fixture->write, id, &place);
+  for (int64_t from = 0; from < 20; from += 10) {
+    struct hb_bytes *block = sound_results(from, from + 10);
+    hb_write_put_results(fixture->write, id, from, hb_bytes_view(block));
+    hb_bytes_unref(block);
+  }
+  struct hb_state_row state = {.key = hb_slice_text("k1"), .name = hb_slice_text("n")};
+  state.present = true;
+  state.value = hb_slice_text("12");
+  hb_write_put_state(fixture->write, id, &state);
+  struct hb_timer_row timer = {.time = {.seconds = 5, .present = true},
+                               .key = hb_slice_text("k1"),
+                               .name = hb_slice_text("t")};
+  hb_write_put_timer(fixture->write, id, &timer);
+  sound_frame(&frame, 7);
+  struct hb_failure_row failure = {
+      .position = 7, .frame = hb_buf_view(&frame), .explanation = hb_slice_text("no number")};
+  hb_write_put_failure(fixture->write, id, &failure, 5);
+  hb_buf_done(&frame);
+}
+
 MAYBE_UNUSED static void sound_fill(struct fixture *fixture) {
   sound_config(fixture, 1, "one", 1);
   sound_config(fixture, 2, "two", -50);
   sound_config(fixture, 3, "three", 0);
-  hb_write_put_next_stream(fixture->write, 5);
+  hb_write_put_next_stream(fixture->write, 6);
   for (int64_t from = 1; from < 301; from += 100) sound_put_log(fixture, 1, from, from + 100);
   sound_put_log(fixture, 2, -50, 50);
   sound_put_log(fixture, 4, 1, 5);
@@ -175,6 +214,7 @@ MAYBE_UNUSED static void sound_fill(struct fixture *fixture) {
   struct hb_gap gap = {.start = 321, .end = 340, .first_seen_served_ms = 3};
   hb_write_put_gap(fixture->write, 1, &gap);
   sound_put_kept(fixture, 1, -7);
+  sound_put_processor(fixture);
   hb_write_put_peer(fixture->write, 1, hb_slice_text("somebody"));
   apply(fixture);
   sound_put_index(fixture, 1, 1, 101, 101, true);

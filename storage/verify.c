@@ -1,8 +1,8 @@
 /* Decides in which order a store is looked at:
  *
  *   FORMAT, meta, the rows of `streams`; then for each stream what is held (as of one moment with
- * its frontier record), its log up to that frontier, its index, its small rows; then what belongs
- * to no stream.
+ * its frontier record), its log up to that frontier, its index, its small rows, its processors;
+ * then what belongs to no stream.
  *
  * What a writer adds meanwhile lies above the frontier that was read and is left alone; log blocks
  * and index entries below it never change, so only what is held needs a view of one moment. */
@@ -27,6 +27,7 @@ struct hb_verify *hb_verify_create(const struct hb_verify_options *options) {
 static void leave_stream(struct hb_verify *verify) {
   hb_verify_held_done(&verify->held);
   hb_verify_locate_done(&verify->locate);
+  hb_verify_processors_done(&verify->processors);
   free(verify->stream.log_sums);
   free(verify->stream.index_sums);
   verify->stream = (struct hb_verify_stream){0};
@@ -170,6 +171,14 @@ static enum hb_verify_phase after(struct hb_verify *verify) {
     case HB_VERIFY_GAPS:
       return HB_VERIFY_KEPT;
     case HB_VERIFY_KEPT:
+      return HB_VERIFY_PROCESSORS;
+    case HB_VERIFY_PROCESSORS:
+      return HB_VERIFY_RESULTS;
+    case HB_VERIFY_RESULTS:
+      return HB_VERIFY_STATES;
+    case HB_VERIFY_STATES:
+      return HB_VERIFY_TIMERS;
+    case HB_VERIFY_TIMERS:
       return HB_VERIFY_STREAM_END;
     case HB_VERIFY_STREAM_END:
       hb_verify_compare_now(verify);
@@ -197,6 +206,10 @@ static bool work(struct hb_verify *verify) {
                                                       [HB_VERIFY_LOCATE] = hb_verify_locate,
                                                       [HB_VERIFY_GAPS] = hb_verify_gaps,
                                                       [HB_VERIFY_KEPT] = hb_verify_kept,
+                                                      [HB_VERIFY_PROCESSORS] = hb_verify_processors,
+                                                      [HB_VERIFY_RESULTS] = hb_verify_results,
+                                                      [HB_VERIFY_STATES] = hb_verify_states,
+                                                      [HB_VERIFY_TIMERS] = hb_verify_timers,
                                                       [HB_VERIFY_UNUSED] = hb_verify_unused,
                                                       [HB_VERIFY_PEERS] = hb_verify_peers,
                                                       [HB_VERIFY_ORPHANS] = hb_verify_orphans,

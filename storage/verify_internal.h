@@ -124,6 +124,25 @@ struct hb_verify_locate {
   struct hb_range range;
 };
 
+/* One processor of the stream, as of when its rows in `streams` were read. */
+struct hb_verify_processor {
+  uint64_t id;
+  bool has_config;
+  bool has_place;
+  int64_t results; /* how many the place tells; negative: it can't be read */
+  int64_t next;    /* where the next block of results must start */
+  bool broken;     /* the block before is none: where it ends is not known */
+};
+
+struct hb_verify_processors {
+  struct hb_verify_processor *items; /* owned */
+  size_t count;
+  size_t cap;
+  bool any_unknown; /* the one met last in this family that is not among them */
+  uint64_t unknown;
+  struct hb_buf key; /* a user's key */
+};
+
 struct hb_verify_name {
   uint64_t hash;
   uint64_t stream;
@@ -140,6 +159,10 @@ enum hb_verify_phase {
   HB_VERIFY_LOCATE,
   HB_VERIFY_GAPS,
   HB_VERIFY_KEPT, /* unprocessed */
+  HB_VERIFY_PROCESSORS,
+  HB_VERIFY_RESULTS,
+  HB_VERIFY_STATES,
+  HB_VERIFY_TIMERS,
   HB_VERIFY_STREAM_END,
   HB_VERIFY_UNUSED, /* families that this version does not read */
   HB_VERIFY_PEERS,
@@ -167,7 +190,8 @@ struct hb_verify {
   struct hb_verify_stream stream;
   struct hb_verify_held held;
   struct hb_verify_locate locate;
-  struct hb_buf key; /* a user's key */
+  struct hb_verify_processors processors; /* of the stream */
+  struct hb_buf key;                      /* a user's key */
 };
 
 /* A finding of the current stream (`stream.id`; 0 outside of the passes). */
@@ -192,6 +216,10 @@ bool hb_verify_index(struct hb_verify *verify);
 bool hb_verify_locate(struct hb_verify *verify);
 bool hb_verify_gaps(struct hb_verify *verify);
 bool hb_verify_kept(struct hb_verify *verify);
+bool hb_verify_processors(struct hb_verify *verify);
+bool hb_verify_results(struct hb_verify *verify);
+bool hb_verify_states(struct hb_verify *verify);
+bool hb_verify_timers(struct hb_verify *verify);
 bool hb_verify_unused(struct hb_verify *verify);
 bool hb_verify_peers(struct hb_verify *verify);
 bool hb_verify_orphans(struct hb_verify *verify);
@@ -202,6 +230,12 @@ void hb_verify_load(struct hb_verify *verify, uint64_t stream);
 void hb_verify_compare_now(struct hb_verify *verify);
 void hb_verify_held_done(struct hb_verify_held *held);
 void hb_verify_locate_done(struct hb_verify_locate *locate);
+void hb_verify_processors_done(struct hb_verify_processors *processors);
+
+/* verify_small.c: every row of the scan, over steps; what is wrong is told. True: that were all. */
+typedef const char *hb_verify_look(struct hb_verify *verify, struct hb_slice key,
+                                   struct hb_slice value, struct hb_err *err); /* NULL: well */
+bool hb_verify_each_row(struct hb_verify *verify, hb_verify_look *look_at);
 
 /* verify_index.c: an entry as log or index has it. */
 bool hb_verify_is_indexed(const struct hb_verify_stream *stream, int64_t position);

@@ -1,17 +1,16 @@
 /* Looks at the families of small rows, at those that this version does not read, and for rows of
  * streams that nobody knows. */
 #include <inttypes.h>
+#include <xxhash.h>
 
+#include "base/endian.h"
 #include "base/frame/scan.h"
 #include "storage/key_internal.h"
 #include "storage/record_internal.h"
+#include "storage/record_processor_internal.h"
 #include "storage/verify_internal.h"
 
-/* NULL: the row is well. */
-typedef const char *look(struct hb_verify *verify, struct hb_slice key, struct hb_slice value,
-                         struct hb_err *err);
-
-static bool each_row(struct hb_verify *verify, look *look_at) {
+bool hb_verify_each_row(struct hb_verify *verify, hb_verify_look *look_at) {
   struct hb_scan *scan = &verify->scan;
   const char *family = hb_family_name(scan->family);
   for (;;) {
@@ -55,10 +54,25 @@ bool hb_verify_gaps(struct hb_verify *verify) {
   if (!verify->scan.verify) {
     hb_scan_begin(&verify->scan, verify, HB_FAMILY_GAPS, verify->stream.id, NULL);
   }
-  return each_row(verify, look_at_gap);
+  return hb_verify_each_row(verify, look_at_gap);
 }
 
 /* ---- unprocessed */
+
+/* What a processor gave up. An event's frame, or none where it was a timer or an end. */
+static const char *look_at_failure(struct hb_slice key, struct hb_slice value, struct hb_err *err) {
+  struct hb_unprocessed row;
+  struct hb_failure_row parts;
+  uint64_t processor;
+  struct hb_event event;
+  if (hb_record_get_unprocessed(value, &row, err)) return err->message;
+  if (hb_record_get_failure(row.frame, &processor, &parts, err)) return err->message;
+  uint64_t hash = XXH3_64bits_withSeed(parts.frame.data, parts.frame.size, processor);
+  if (hash != hb_get_u64_be(key.data + key.size - 8)) return "its event has another content";
+  if (parts.frame.size == 0) return NULL;
+  if (hb_scan_frame(parts.frame, &event, err)) return err->message;
+  return event.frame_size == parts.frame.size ? NULL : "there is more behind its frame";
+}
 
 static const char *look_at_kept(struct hb_verify *verify, struct hb_slice key,
                                 struct hb_slice value, struct hb_err *err) {
@@ -66,6 +80,7 @@ static const char *look_at_kept(struct hb_verify *verify, struct hb_slice key,
   uint64_t stream;
   struct hb_unprocessed row;
   struct hb_event event;
+  if (hb_key_is_failure(key)) return look_at_failure(key, value, err);
   if (!hb_key_parse_unprocessed(key, &stream, &row.outcome, &row.sequence, &row.content_hash)) {
     return bad_key;
   }
@@ -81,7 +96,7 @@ bool hb_verify_kept(struct hb_verify *verify) {
   if (!verify->scan.verify) {
     hb_scan_begin(&verify->scan, verify, HB_FAMILY_UNPROCESSED, verify->stream.id, NULL);
   }
-  return each_row(verify, look_at_kept);
+  return hb_verify_each_row(verify, look_at_kept);
 }
 
 /* ---- what belongs to no stream */
@@ -97,15 +112,12 @@ static const char *look_at_peer(struct hb_verify *verify, struct hb_slice key,
 
 bool hb_verify_peers(struct hb_verify *verify) {
   if (!verify->scan.verify) hb_scan_begin(&verify->scan, verify, HB_FAMILY_PEERS, 0, NULL);
-  return each_row(verify, look_at_peer);
+  return hb_verify_each_row(verify, look_at_peer);
 }
 
 static bool is_unused(enum hb_family family) {
   switch (family) {
     case HB_FAMILY_KEYS:
-    case HB_FAMILY_STATES:
-    case HB_FAMILY_TIMERS:
-    case HB_FAMILY_RESULTS:
     case HB_FAMILY_CURSORS:
     case HB_FAMILY_VOIDS:
       return true;
@@ -114,6 +126,9 @@ static bool is_unused(enum hb_family family) {
     case HB_FAMILY_HELD:
     case HB_FAMILY_LOG:
     case HB_FAMILY_LISTS:
+    case HB_FAMILY_STATES:
+    case HB_FAMILY_TIMERS:
+    case HB_FAMILY_RESULTS:
     case HB_FAMILY_GAPS:
     case HB_FAMILY_UNPROCESSED:
     case HB_FAMILY_PEERS:
@@ -137,7 +152,7 @@ bool hb_verify_unused(struct hb_verify *verify) {
   for (; verify->family < HB_FAMILY_COUNT; verify->family++) {
     if (!is_unused(verify->family)) continue;
     if (!verify->scan.verify) hb_scan_begin(&verify->scan, verify, verify->family, 0, NULL);
-    if (!each_row(verify, read_only)) return false;
+    if (!hb_verify_each_row(verify, read_only)) return false;
     hb_scan_end(&verify->scan);
   }
   verify->family = (enum hb_family)0;

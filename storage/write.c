@@ -13,13 +13,7 @@
 #include "storage/key_internal.h"
 #include "storage/record_internal.h"
 #include "storage/store_internal.h"
-
-struct hb_write {
-  struct hb_store *store;        /* borrowed */
-  struct hb_batch_writer *batch; /* owned */
-  struct hb_buf key;             /* scratch */
-  struct hb_buf value;           /* scratch */
-};
+#include "storage/write_internal.h"
 
 struct hb_write *hb_write_create(struct hb_store *store) {
   struct hb_write *write = hb_calloc(1, sizeof *write);

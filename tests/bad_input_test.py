@@ -360,8 +360,9 @@ class BadInputTest(unittest.TestCase):
             request = self.message("AppendRequest", stream="s", batch=self.batch(sequence=1),
                                    **{name: value})
             self.refuse_call("Append", request, UNIMPLEMENTED, name)
-        request = self.message("SubscribeRequest", stream="s", at=1, processor="p")
-        self.refuse_call("Subscribe", request, UNIMPLEMENTED, "processor")
+        request = self.message("SubscribeRequest", stream="s", processor="p")
+        request.event_time.seconds = 1
+        self.refuse_call("Subscribe", request, UNIMPLEMENTED, "event_time with processor")
 
     def test_incarnation(self):
         """That of another life of the stream."""

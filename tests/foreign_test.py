@@ -15,7 +15,7 @@ HOLDBACKD, DESCRIPTORS = sys.argv[1:3]
 REFLECTION = ("grpc.reflection.v1", "grpc.reflection.v1alpha")
 SERVICES = {
     "holdback.v1.StreamService", "holdback.v1.IngestService", "holdback.v1.DeliveryService",
-    "holdback.v1.ServerService", "grpc.health.v1.Health",
+    "holdback.v1.ServerService", "holdback.v1.ProcessorService", "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
 }
 

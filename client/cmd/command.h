@@ -28,16 +28,23 @@ extern const struct command command_compact;
 extern const struct command command_key;
 extern const struct command command_keys;
 extern const struct command command_ping;
+extern const struct command command_processor;
 extern const struct command command_send;
 extern const struct command command_status;
 extern const struct command command_stream;
 extern const struct command command_tail;
 extern const struct command command_verify;
 
+extern const struct command processor_add;
+extern const struct command processor_info;
+extern const struct command processor_ls;
+extern const struct command processor_rm;
+
 extern const struct command stream_add;
 extern const struct command stream_info;
 extern const struct command stream_ls;
 extern const struct command stream_rm;
+extern const struct command stream_seal;
 extern const struct command stream_set;
 
 /* argp children; their input is a struct common. The second one adds -S/--stream. */

@@ -30,6 +30,9 @@ bool event_line_read(struct event_line *line, struct hb_slice text, struct holdb
 /* Append the line, with its line feed. `state` NULL, or the value of the member "state". */
 void event_line_write(struct hb_buf *out, const struct holdback_event *event, const char *state);
 
+/* {"position":0,"key":"a","payload":"1","cause":17,"kind":"event"} */
+void result_line_write(struct hb_buf *out, const struct holdback_processor_result *result);
+
 /* Append `text` (UTF-8) as a JSON string. */
 void json_write_string(struct hb_buf *out, struct hb_slice text);
 /* Append "name":"..." or, where the bytes are not UTF-8, "name_base64":"...". */

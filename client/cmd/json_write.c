@@ -104,6 +104,27 @@ void event_line_write(struct hb_buf *out, const struct holdback_event *event, co
   put_text(out, "}\n");
 }
 
+void result_line_write(struct hb_buf *out, const struct holdback_processor_result *result) {
+  static const char *const kinds[] = {"unknown", "event", "timer", "end"};
+  char number[80];
+  int size = snprintf(number, sizeof number, "{\"position\":%" PRId64 ",", result->position);
+  hb_buf_append(out, number, (size_t)size);
+  json_write_bytes(out, "key", slice_of(result->key));
+  if (result->has_event_time) {
+    char time[RFC3339_SIZE];
+    rfc3339_format(result->event_time_seconds, result->event_time_nanos, time);
+    put_text(out, ",\"event_time\":\"");
+    put_text(out, time);
+    hb_buf_append_u8(out, '"');
+  }
+  hb_buf_append_u8(out, ',');
+  json_write_bytes(out, "payload", slice_of(result->payload));
+  bool known = result->kind > 0 && result->kind < (int)(sizeof kinds / sizeof *kinds);
+  size = snprintf(number, sizeof number, ",\"cause\":%" PRId64 ",\"kind\":\"%s\"}\n",
+                  result->cause_position, kinds[known ? result->kind : 0]);
+  hb_buf_append(out, number, (size_t)size);
+}
+
 /* ---- any value */
 
 /* The fewest digits that are read back as the same double; always with a point or an exponent, so

@@ -2,16 +2,17 @@
 #include "client/cmd/command.h"
 #include "client/cmd/exit.h"
 
-static const struct command *const commands[] = {&stream_add, &stream_ls, &stream_info,
-                                                 &stream_set, &stream_rm, NULL};
+static const struct command *const commands[] = {
+    &stream_add, &stream_ls, &stream_info, &stream_set, &stream_seal, &stream_rm, NULL};
 
 static const char doc[] =
-    "Makes, lists, shows, changes and deletes streams.\v"
+    "Makes, lists, shows, changes, ends and deletes streams.\v"
     "Commands:\n"
     "  add NAME   make a stream\n"
     "  ls         list streams\n"
     "  info NAME  show a stream's settings\n"
     "  set NAME   change limits or ack mode\n"
+    "  seal NAME  state the end of a stream\n"
     "  rm NAME    delete a stream and all its events\n"
     "\n"
     "Examples:\n"

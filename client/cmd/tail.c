@@ -26,7 +26,7 @@ struct options {
   uint64_t count;
 };
 
-enum { KEY_UNTIL = 256, KEY_PREFIX, KEY_RECONNECT_TIMEOUT };
+enum { KEY_UNTIL = 256, KEY_PREFIX, KEY_RECONNECT_TIMEOUT, KEY_PROCESSOR };
 
 static const struct argp_option argp_options[] = {
     {"from", 'f', "start|now|N|@TIME", 0,
@@ -35,6 +35,8 @@ static const struct argp_option argp_options[] = {
      1},
     {"key", 'k', "KEY", 0, "only events of this key; repeatable", 1},
     {"prefix", KEY_PREFIX, "PREFIX", 0, "only keys that begin so; repeatable", 1},
+    {"processor", KEY_PROCESSOR, "NAME", 0,
+     "the results of this processor instead of events; --from N is a result's position", 1},
     {"until-caught-up", KEY_UNTIL, NULL, 0, "end when everything released was printed", 1},
     {"count", 'n', "N", 0, "end after N events", 1},
     {"reconnect-timeout", KEY_RECONNECT_TIMEOUT, "TIME", 0,
@@ -79,6 +81,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_PREFIX:
       add(&options->prefixes, &options->wanted.key_prefixes_count, &options->prefixes_cap, arg);
       return 0;
+    case KEY_PROCESSOR:
+      options->wanted.processor = arg;
+      return 0;
     case KEY_UNTIL:
       options->until_caught_up = true;
       return 0;
@@ -106,7 +111,10 @@ static const struct argp argp = {
     .doc =
         "Prints the events of a stream in order, each exactly when everything before it is "
         "there, one JSON object a line: what send reads.\v"
-        "Without --until-caught-up or --count it goes on until it is interrupted.\n"
+        "Without --until-caught-up or --count it goes on until it is interrupted, or the stream is "
+        "sealed and at its end.\n"
+        "A result of a processor is printed with its position and its cause: the position of the "
+        "event that it comes from.\n"
         "A lost connection is taken up again where it ended.\n"
         "\n"
         "Examples:\n"
@@ -125,20 +133,38 @@ struct tailing {
   int code;
 };
 
+static void count_line(struct tailing *tailing) {
+  tailing->printed++;
+  tailing->done = tailing->options->counted && tailing->printed >= tailing->options->count;
+}
+
+static void write_out(struct tailing *tailing) {
+  enum output_result result = output_write(hb_buf_view(&tailing->out));
+  if (result == OUTPUT_WRITTEN) return;
+  tailing->done = true;
+  if (result == OUTPUT_FAILED) tailing->code = EXIT_OWN;
+}
+
 static void print_events(struct tailing *tailing, const struct holdback_message *message) {
-  const struct options *options = tailing->options;
   size_t cursor = 0;
   struct holdback_event event;
   hb_buf_clear(&tailing->out);
   while (!tailing->done && holdback_message_event(message, &cursor, &event, NULL)) {
     event_line_write(&tailing->out, &event, NULL);
-    tailing->printed++;
-    tailing->done = options->counted && tailing->printed >= options->count;
+    count_line(tailing);
   }
-  enum output_result result = output_write(hb_buf_view(&tailing->out));
-  if (result == OUTPUT_WRITTEN) return;
-  tailing->done = true;
-  if (result == OUTPUT_FAILED) tailing->code = EXIT_OWN;
+  write_out(tailing);
+}
+
+static void print_results(struct tailing *tailing, const struct holdback_message *message) {
+  size_t cursor = 0;
+  struct holdback_processor_result result;
+  hb_buf_clear(&tailing->out);
+  while (!tailing->done && holdback_message_result(message, &cursor, &result)) {
+    result_line_write(&tailing->out, &result);
+    count_line(tailing);
+  }
+  write_out(tailing);
 }
 
 static void take_message(struct tailing *tailing, const struct holdback_message *message) {
@@ -147,6 +173,9 @@ static void take_message(struct tailing *tailing, const struct holdback_message 
   switch (holdback_message_kind(message)) {
     case HOLDBACK_MESSAGE_EVENTS:
       print_events(tailing, message);
+      return;
+    case HOLDBACK_MESSAGE_RESULTS:
+      print_results(tailing, message);
       return;
     case HOLDBACK_MESSAGE_PROGRESS:
       if (tailing->options->until_caught_up && holdback_message_progress(message, &progress))

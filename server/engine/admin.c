@@ -121,6 +121,7 @@ void hb_stream_leave(struct hb_engine *engine, struct hb_stream *stream) {
   engine->disk.held -= stream->status.held_bytes;
   hb_names_remove(&engine->names, stream);
   hb_publish_drop(engine, stream);
+  hb_processors_forget(engine, stream->id);
   hb_stream_mark_deleted(stream);
   hb_registry_remove(&engine->sequencer.registry, stream->id); /* its reference: last */
 }
@@ -148,6 +149,37 @@ static enum hb_code delete_stream(struct hb_engine *engine, struct hb_job *job,
   return code;
 }
 
+/* ---- seal */
+
+static enum hb_code seal_stream(struct hb_engine *engine, struct hb_job *job, struct hb_err *err) {
+  struct hb_ordering *core = engine->sequencer.core;
+  struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
+  if (!stream) return hb_err_no_stream(err, job->config.name);
+  struct hb_stream_status status;
+  bool known = hb_ordering_status(core, stream->id, hb_sequencer_now(engine), &status);
+  HB_ASSERT(known);
+  enum hb_code code = hb_ordering_check_seal(core, stream->id, job->seal_end, err);
+  bool is_new = code == HB_OK && !status.record.sealed;
+  if (is_new && hb_disk_stops_writes(engine)) {
+    code = hb_err_disk(engine, err);
+  } else if (is_new) {
+    status.record.sealed = true;
+    status.record.seal_end = job->seal_end;
+    struct hb_write *write = hb_sequencer_begin_rows(engine);
+    hb_write_put_frontier(write, stream->id, &status.record);
+    if (hb_sequencer_apply_rows(engine, err)) {
+      hb_ordering_seal(core, stream->id, job->seal_end);
+      hb_publish_touch(engine, stream->id, UINT64_MAX);
+      hb_publish_all(engine);
+      stream->touched = 0;
+    } else {
+      code = HB_UNAVAILABLE;
+    }
+  }
+  hb_stream_unref(stream);
+  return code;
+}
+
 /* ---- jobs */
 
 static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
@@ -162,6 +194,12 @@ static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
       return update_stream(engine, job, &job->error);
     case HB_JOB_DELETE_STREAM:
       return delete_stream(engine, job, &job->error);
+    case HB_JOB_SEAL_STREAM:
+      return seal_stream(engine, job, &job->error);
+    case HB_JOB_ATTACH_PROCESSOR:
+      return hb_attach_processor(engine, job, &job->error);
+    case HB_JOB_DETACH_PROCESSOR:
+      return hb_detach_processor(engine, job, &job->error);
     default:
       HB_UNREACHABLE();
   }
@@ -171,6 +209,7 @@ void hb_job_run(struct hb_engine *engine, struct hb_job *job) {
   job->error = (struct hb_err){0};
   enum hb_code code = run(engine, job);
   HB_ASSERT(code == job->error.code);
+  if (job->kind == HB_JOB_ATTACH_PROCESSOR) hb_attach_done(job);
   hb_live_gone(HB_LIVE_jobs);
   job->done(job);
 }
@@ -182,6 +221,10 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
     return;
   }
   hb_live_born(HB_LIVE_jobs);
-  hb_mailbox_post(engine->sequencer.jobs, &job->node);
+  if (job->kind == HB_JOB_ATTACH_PROCESSOR) {
+    hb_pool_post(&engine->background, HB_WORK_ATTACH, &job->node);
+  } else {
+    hb_mailbox_post(engine->sequencer.jobs, &job->node);
+  }
   hb_door_leave(engine);
 }

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "storage/processor.h"
+
 /* Blocks that an open reader walks over before a seek is cheaper. */
 enum { WALK_MAX = 3 };
 
@@ -81,8 +83,11 @@ static enum hb_code seek(struct hb_cursor *cursor, int64_t position, bool *out,
                          struct hb_err *err) {
   *out = false;
   close_reader(cursor);
-  enum hb_code code =
-      hb_log_reader_open(cursor->store, cursor->stream->id, position, &cursor->reader, err);
+  const struct hb_stream *stream = cursor->stream;
+  enum hb_code code = stream->is_results ? hb_results_reader_open(cursor->store, stream->results_of,
+                                                                  position, &cursor->reader, err)
+                                         : hb_log_reader_open(cursor->store, stream->id, position,
+                                                              &cursor->reader, err);
   if (code != HB_OK) return code;
   bool any;
   code = read_one(cursor, &any, err);

@@ -114,6 +114,7 @@ static void enter(struct hb_engine *engine, enum hb_disk_state state) {
   hb_indexer_pause(engine, state != HB_DISK_OK);
   log_state(disk, state);
   if ((state >= HB_DISK_FLOOR) != (before >= HB_DISK_FLOOR)) tell(disk);
+  if (state < HB_DISK_FLOOR && before >= HB_DISK_FLOOR) hb_processors_kick(engine);
 }
 
 /* ---- looking */

@@ -21,6 +21,7 @@ struct hb_engine;
 
 struct hb_engine_options {
   const char *data_dir;
+  const char *processor_dir; /* NULL: none; copied */
   struct hb_limits limits;
   uint32_t readers;       /* reader threads; 0 = 2 */
   uint32_t async_sync_ms; /* longest time an ASYNC commit stays unsynced; 0 = 10 */
@@ -62,16 +63,27 @@ void hb_engine_close(struct hb_engine *engine);
 
 /* ---- streams: admin jobs, decided in the sequencer, durable when `done` is called */
 
-enum hb_job_kind { HB_JOB_CREATE_STREAM, HB_JOB_UPDATE_STREAM, HB_JOB_DELETE_STREAM };
+enum hb_job_kind {
+  HB_JOB_CREATE_STREAM,
+  HB_JOB_UPDATE_STREAM,
+  HB_JOB_DELETE_STREAM,
+  HB_JOB_SEAL_STREAM,
+  HB_JOB_ATTACH_PROCESSOR, /* processors.h */
+  HB_JOB_DETACH_PROCESSOR
+};
+
+struct hb_processor_request;
 
 struct hb_job {
   struct hb_node node; /* the engine's */
   enum hb_job_kind kind;
-  /* CREATE: all (limits 0 = default). UPDATE: name; ack 0 and limits 0 = unchanged. DELETE: name.
-   * Validated by the engine: HB_INVALID with field, value and limit.
-   * Out, CREATE and UPDATE: the configuration as it stands. */
+  /* CREATE: all (limits 0 = default). UPDATE: name; ack 0 and limits 0 = unchanged. DELETE, SEAL:
+   * name. Validated by the engine: HB_INVALID with field, value and limit. Out, CREATE and UPDATE:
+   * the configuration as it stands. */
   struct hb_stream_config config;
   uint8_t incarnation[HB_INCARNATION_SIZE]; /* out, CREATE */
+  int64_t seal_end;                       /* SEAL: HB_PRECONDITION as hb_ordering_check_seal says */
+  struct hb_processor_request *processor; /* ATTACH, DETACH; the caller's, until done */
   /* CREATE with the settings that the stream has already is HB_OK; with others HB_EXISTS naming
    * the first field that differs. HB_LIMIT: streams_max. HB_UNIMPLEMENTED: PER_KEY. */
   struct hb_err error;              /* out; code HB_OK on success */

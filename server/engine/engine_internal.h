@@ -16,6 +16,7 @@
 #include "server/engine/names_internal.h"
 #include "server/engine/peers_internal.h"
 #include "server/engine/pool_internal.h"
+#include "server/engine/processor_internal.h"
 #include "server/engine/sequencer_internal.h"
 #include "server/engine/verify.h"
 #include "storage/store.h"
@@ -40,6 +41,10 @@ struct hb_tuning {
   uint32_t reopen_retry_ms;        /* a lost store is tried again [1000] */
   hb_free_bytes_fn *free_bytes;    /* [statvfs] */
   void *free_context;
+  uint32_t stuck_ms; /* a call of user code is told of [30,000] */
+  struct hb_host_budget processing;
+  /* Code that tests bring along, beside the built-ins. */
+  const struct hbp_processor *(*find_processor)(const char *name);
 };
 
 typedef enum hb_code hb_store_write_fn(struct hb_store *store, struct hb_write *write,
@@ -54,6 +59,7 @@ struct hb_engine {
   struct hb_limits limits;
   struct hb_tuning tuning;
   uint32_t async_sync_ms;
+  char *processor_dir; /* owned; NULL: none */
   void (*on_fatal)(void *context, const struct hb_err *err);
   void *context;
   uint64_t served_base_ms;
@@ -80,6 +86,7 @@ struct hb_engine {
   struct hb_peers peers;
   struct hb_sequencer sequencer;
   struct hb_indexer indexer;
+  struct hb_processors processors;
   struct hb_pool readers;
   struct hb_pool background;
 

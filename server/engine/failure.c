@@ -10,6 +10,7 @@ static void give_up(struct hb_engine *engine) {
   for (size_t i = 0; i < sequencer->registry.count; i++) {
     hb_stream_mark_lost(sequencer->registry.streams[i]);
   }
+  hb_processors_mark_lost(engine);
 }
 
 void hb_sequencer_fail(struct hb_engine *engine, const struct hb_err *err) {

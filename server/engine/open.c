@@ -1,8 +1,8 @@
 /* Decides in which order the engine comes to life and ends.
  *
  *   open   store, recovery (recover.c), `default` in a new store, threads
- *   stop   the door is closed; the sequencer finishes what was accepted; indexer, background and
- *          readers end; every callback has been made
+ *   stop   the door is closed; processors end; the sequencer finishes what was accepted; indexer,
+ *          background and readers end; every callback has been made
  *   close  memory, then the store */
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +29,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.index_retry_ms = or_default(tuning.index_retry_ms, 5000);
   tuning.read_step_bytes = or_default(tuning.read_step_bytes, 16 << 20);
   tuning.verify_step_bytes = or_default(tuning.verify_step_bytes, 4 << 20);
+  tuning.stuck_ms = or_default(tuning.stuck_ms, 30000);
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */
   tuning.disk_look_ms = or_default(tuning.disk_look_ms, 100);
   tuning.reopen_retry_ms = or_default(tuning.reopen_retry_ms, 1000);
@@ -51,6 +52,7 @@ static struct hb_engine *create(const struct hb_engine_options *options,
   engine->limits = options->limits;
   engine->tuning = tuning_of(tuning);
   engine->async_sync_ms = or_default(options->async_sync_ms, 10);
+  if (options->processor_dir) engine->processor_dir = hb_strdup(options->processor_dir);
   engine->on_fatal = options->on_fatal;
   engine->context = options->context;
   engine->opened_ms = hb_clock_mono_ms();
@@ -64,6 +66,7 @@ static struct hb_engine *create(const struct hb_engine_options *options,
   hb_names_init(&engine->names);
   hb_indexer_create(engine);
   hb_disk_open(engine, options->data_dir);
+  hb_processors_init(&engine->processors);
   return engine;
 }
 
@@ -117,6 +120,7 @@ enum hb_code hb_engine_open_tuned(const struct hb_engine_options *options,
   hb_pool_start(&engine->readers, engine, or_default(options->readers, 2), "hb-reader");
   hb_indexer_start(engine);
   hb_disk_look(engine);
+  hb_processors_start(engine); /* before the sequencer, which may change the list */
   hb_sequencer_start(engine);
   engine->info.recovery_ms = (uint32_t)(hb_clock_mono_ms() - engine->opened_ms);
   *out = engine;
@@ -135,6 +139,7 @@ void hb_engine_stop(struct hb_engine *engine) {
   pthread_rwlock_unlock(&engine->door);
   if (stopped) return;
   if (engine->store) hb_engine_end_compaction(engine); /* else it could not be opened */
+  hb_processors_stop(engine);
   hb_sequencer_stop(engine);
   hb_indexer_stop(engine);
   hb_pool_stop(&engine->background);
@@ -144,6 +149,7 @@ void hb_engine_stop(struct hb_engine *engine) {
 void hb_engine_close(struct hb_engine *engine) {
   if (!engine) return;
   HB_ASSERT(engine->door_closed);
+  hb_processors_done(&engine->processors);
   hb_sequencer_destroy(engine);
   hb_indexer_destroy(engine);
   hb_peers_close(&engine->peers);
@@ -155,6 +161,7 @@ void hb_engine_close(struct hb_engine *engine) {
   hb_disk_close(engine);
   pthread_rwlock_destroy(&engine->store_lock);
   pthread_rwlock_destroy(&engine->door);
+  free(engine->processor_dir);
   free(engine);
 }
 

@@ -8,9 +8,13 @@
 #include "server/engine/engine_internal.h"
 
 void hb_publish_touch(struct hb_engine *engine, uint64_t id, uint64_t commit) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  struct hb_stream *stream = hb_registry_find(&sequencer->registry, id);
+  struct hb_stream *stream = hb_registry_find(&engine->sequencer.registry, id);
   HB_ASSERT(stream);
+  hb_publish_touch_stream(engine, stream, commit);
+}
+
+void hb_publish_touch_stream(struct hb_engine *engine, struct hb_stream *stream, uint64_t commit) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
   if (stream->touched == commit) return;
   stream->touched = commit;
   hb_stream_note_write(stream);
@@ -69,9 +73,20 @@ static struct hb_stream *take_dirty(struct hb_sequencer *sequencer) {
   return stream;
 }
 
+static void show_results(struct hb_engine *engine, struct hb_stream *results) {
+  struct hb_share *share = &engine->sequencer.share;
+  size_t blocks = 0;
+  hb_stream_publish(results, &results->results_status, &blocks, &share->bytes);
+  for (size_t i = 0; i < blocks; i++) share_push(share, results);
+}
+
 static void show(struct hb_engine *engine, struct hb_stream *stream, struct hb_now now) {
   struct hb_share *share = &engine->sequencer.share;
   struct hb_stream_status status;
+  if (stream->is_results) {
+    show_results(engine, stream);
+    return;
+  }
   if (!hb_ordering_status(engine->sequencer.core, stream->id, now, &status)) return;
   if (!stream->indexed_known && status.record.frozen) {
     stream->indexed_to = status.record.earliest; /* nothing is indexed yet */
@@ -112,6 +127,7 @@ void hb_publish_reset(struct hb_engine *engine) {
     hb_tail_done(&stream->unpublished);
     stream->touched = 0;
   }
+  hb_processors_reset_results(engine);
   sequencer->unpublished_bytes = 0;
   hb_publish_done(engine);
 }

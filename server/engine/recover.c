@@ -149,8 +149,8 @@ static struct hb_stream *add(struct hb_engine *engine, const struct hb_stored_st
   return stream;
 }
 
-static void publish(struct hb_engine *engine, const struct hb_stored_stream *stored,
-                    const struct hb_stream_config *resolved) {
+static struct hb_stream *publish(struct hb_engine *engine, const struct hb_stored_stream *stored,
+                                 const struct hb_stream_config *resolved) {
   struct hb_stream *stream = hb_registry_find(&engine->sequencer.registry, stored->stream);
   if (stream) {
     stream->stored = stored->config;
@@ -163,10 +163,11 @@ static void publish(struct hb_engine *engine, const struct hb_stored_stream *sto
   hb_publish_touch(engine, stored->stream, UINT64_MAX);
   hb_publish_all(engine);
   stream->touched = 0;
+  return stream;
 }
 
 static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_stream *stored,
-                            struct hb_err *err) {
+                            bool again, struct hb_err *err) {
   struct hb_ordering *core = engine->sequencer.core;
   struct hb_stream_config resolved = hb_config_resolve(&engine->limits, &stored->config);
   enum hb_code code = hb_ordering_add_stream(core, stored->stream, &resolved, &stored->record, err);
@@ -180,8 +181,9 @@ static enum hb_code recover(struct hb_engine *engine, const struct hb_stored_str
   }
   if (code == HB_OK) code = check_count(engine, stored, err);
   if (code == HB_OK) {
-    publish(engine, stored, &resolved);
-  } else {
+    code = hb_processors_recover(engine, publish(engine, stored, &resolved), again, err);
+  }
+  if (code != HB_OK) {
     hb_err_wrap(err, "stream '%s' (id %" PRIu64 ")", stored->config.name, stored->stream);
   }
   return code;
@@ -222,7 +224,7 @@ enum hb_code hb_engine_recover(struct hb_engine *engine, bool again, struct hb_e
   enum hb_code code = hb_stream_each(engine->store, collect, &stored, err);
   if (code == HB_OK) leave_gone(engine, &stored);
   for (size_t i = 0; code == HB_OK && i < stored.count; i++) {
-    if (!stored.streams[i].deleting) code = recover(engine, &stored.streams[i], err);
+    if (!stored.streams[i].deleting) code = recover(engine, &stored.streams[i], again, err);
   }
   if (!again) count(engine); /* what it tells is of the start, and others read it */
   /* Deletions that were not finished. At the start the indexer has nothing to forget. */

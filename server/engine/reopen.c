@@ -79,10 +79,11 @@ static enum hb_code rebuild(struct hb_engine *engine, struct hb_err *err) {
   return code;
 }
 
-/* The indexer looks at every stream again. */
+/* The indexer looks at every stream again, processors begin anew at what is stored. */
 static void kick_all(struct hb_engine *engine) {
   const struct hb_registry *registry = &engine->sequencer.registry;
   for (size_t i = 0; i < registry->count; i++) hb_indexer_kick(engine, registry->streams[i]);
+  hb_processors_kick(engine);
 }
 
 /* Somebody took the space meanwhile: readers are refused until it is there again. */

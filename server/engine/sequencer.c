@@ -39,6 +39,7 @@ void hb_sequencer_create(struct hb_engine *engine) {
   sequencer->fetched = hb_mailbox_create(0, poke, sequencer);
   sequencer->notes = hb_mailbox_create(0, poke, sequencer);
   sequencer->deletions = hb_mailbox_create(0, poke, sequencer);
+  sequencer->bundles = hb_mailbox_create(0, poke, sequencer);
   sequencer->write = hb_write_create(engine->store);
   sequencer->index_notes_end = &sequencer->index_notes;
 }
@@ -117,6 +118,17 @@ static void take_deletions(struct hb_engine *engine) {
       struct hb_deletion *deletion = (struct hb_deletion *)node;
       node = node->next;
       hb_deletion_continue(engine, deletion);
+    }
+  }
+}
+
+static void take_bundles(struct hb_engine *engine) {
+  struct hb_node *node;
+  while ((node = hb_mailbox_take(engine->sequencer.bundles, SIZE_MAX, 0)) != NULL) {
+    while (node) {
+      struct hb_processor_commit *commit = (struct hb_processor_commit *)node;
+      node = node->next;
+      hb_sequencer_write_bundle(engine, commit);
     }
   }
 }
@@ -214,6 +226,10 @@ static void do_what_is_due(struct hb_engine *engine) {
     (void)hb_sequencer_begin_rows(engine); /* puts the index rows itself */
     if (!hb_sequencer_apply_rows(engine, NULL)) return;
   }
+  if (now_ns >= sequencer->look_due_ns) {
+    hb_processors_look(engine);
+    sequencer->look_due_ns = now_ns + engine->tuning.tick_ms * UINT64_C(1000000);
+  }
   if (now_ns >= sequencer->save_due_ns) (void)hb_sequencer_save_served(engine);
 }
 
@@ -254,6 +270,7 @@ static void turn(struct hb_engine *engine) {
   take_needs(engine);
   take_fetched(engine);
   take_index_notes(engine);
+  take_bundles(engine);
   take_jobs(engine);
   take_deletions(engine);
   hb_reopen_try(engine);
@@ -353,5 +370,6 @@ void hb_sequencer_destroy(struct hb_engine *engine) {
   hb_mailbox_destroy(sequencer->fetched);
   hb_mailbox_destroy(sequencer->notes);
   hb_mailbox_destroy(sequencer->deletions);
+  hb_mailbox_destroy(sequencer->bundles);
   sequencer->inbox = NULL;
 }

@@ -22,7 +22,8 @@
 #include "storage/store.h"
 #include "storage/write.h"
 
-struct hb_index_note; /* indexer_internal.h */
+struct hb_index_note;       /* indexer_internal.h */
+struct hb_processor_commit; /* processor_internal.h */
 
 /* A bundle that a reader brings for the core. */
 struct hb_fetch {
@@ -65,6 +66,7 @@ struct hb_sequencer {
   struct hb_mailbox *fetched;   /* hb_fetch */
   struct hb_mailbox *notes;     /* hb_index_note */
   struct hb_mailbox *deletions; /* hb_deletion */
+  struct hb_mailbox *bundles;   /* hb_processor_commit */
   struct hb_node poke;
   atomic_bool poked;
   atomic_bool stopping;
@@ -88,6 +90,7 @@ struct hb_sequencer {
   struct hb_node *rooms_waiting;
   uint64_t tick_due_ns;
   uint64_t save_due_ns;
+  uint64_t look_due_ns; /* at processors that do not come back */
   size_t needs_out;
   size_t fetches_out;
   bool failed;        /* a write did: nothing is acknowledged until the core was built again (I6) */
@@ -127,6 +130,8 @@ bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit 
 /* Begin a write of the engine's own rows; fill it, then apply it, fsynced. */
 struct hb_write *hb_sequencer_begin_rows(struct hb_engine *engine);
 bool hb_sequencer_apply_rows(struct hb_engine *engine, struct hb_err *err);
+/* Write a processor's bundle, which was filled on its thread, and answer it. */
+void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_commit *commit);
 /* fsync what ASYNC commits wrote; publish it. */
 bool hb_sequencer_sync(struct hb_engine *engine);
 /* Save served time without waiting for the disk. */
@@ -134,6 +139,7 @@ bool hb_sequencer_save_served(struct hb_engine *engine);
 
 /* ---- publish.c */
 void hb_publish_touch(struct hb_engine *engine, uint64_t stream, uint64_t commit);
+void hb_publish_touch_stream(struct hb_engine *engine, struct hb_stream *stream, uint64_t commit);
 /* Keep the blocks that the commit releases. Before hb_ordering_committed. */
 void hb_publish_keep(struct hb_engine *engine, const struct hb_commit *commit);
 /* Show all that was kept. Everything written is fsynced. */

@@ -161,6 +161,49 @@ bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit 
   return sequencer->unpublished_bytes < UNPUBLISHED_BYTES_MAX || hb_sequencer_sync(engine);
 }
 
+/* A write of its own that no fsync waits for: results are shown with the next one (I2). */
+void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_commit *commit) {
+  struct hb_sequencer *sequencer = &engine->sequencer;
+  struct hb_processor *processor = commit->processor;
+  if (processor->gone) {
+    hb_processor_answer(processor, HB_BUNDLE_GONE);
+    return;
+  }
+  if (sequencer->failed || commit->epoch != atomic_load(&engine->store_epoch)) {
+    hb_processor_answer(processor, HB_BUNDLE_LOST);
+    return;
+  }
+  if (hb_disk_stops_writes(engine) && !commit->frees) {
+    hb_processor_answer(processor, HB_BUNDLE_LATER);
+    return;
+  }
+  uint64_t number = hb_ordering_take_number(sequencer->core);
+  hb_publish_touch_stream(engine, processor->results, number);
+  hb_disk_note_write(engine, commit->bytes);
+  struct hb_err err = {0};
+  hb_store_write_fn *store_write = atomic_load(&engine->store_write);
+  enum hb_code code = store_write(engine->store, commit->write, number, commit->durable, &err);
+  if (code != HB_OK) {
+    if (code == HB_NO_SPACE) {
+      hb_stream_forget_write(processor->results);
+      hb_sequencer_lose(engine, &err);
+    } else {
+      hb_sequencer_fail(engine, &err);
+    }
+    hb_processor_answer(processor, HB_BUNDLE_LOST);
+    return;
+  }
+  if (commit->bundle) hb_processor_note_written(engine, processor, commit->bundle);
+  bool durable = commit->durable;
+  hb_processor_answer(processor, HB_BUNDLE_WRITTEN); /* `commit` may be gone from here on */
+  if (durable) {
+    note_synced(engine);
+  } else {
+    note_unsynced(engine);
+    if (sequencer->unpublished_bytes >= UNPUBLISHED_BYTES_MAX) (void)hb_sequencer_sync(engine);
+  }
+}
+
 struct hb_write *hb_sequencer_begin_rows(struct hb_engine *engine) {
   HB_ASSERT(!engine->sequencer.failed);
   HB_ASSERT(hb_write_is_empty(engine->sequencer.write));

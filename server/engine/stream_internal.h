@@ -15,6 +15,7 @@
 #include "base/types.h"
 #include "ordering/commit.h"
 #include "server/engine/stream.h"
+#include "storage/processor_rows.h"
 
 /* A log block by reference, with the range it accounts for. */
 struct hb_tail_block {
@@ -66,6 +67,11 @@ struct hb_stream {
   uint64_t touched;               /* number of the last write that touches the stream */
   bool dirty;                     /* in the sequencer's list of streams to publish */
   struct hb_stream *next_dirty;   /* reference while dirty */
+
+  /* A processor's results are read as a stream is. Immutable once it is shared. */
+  bool is_results;
+  struct hb_processor_id results_of;
+  struct hb_stream_status results_status; /* sequencer's thread only: what is shown next */
 
   /* Protected by the indexer's mutex. */
   bool index_queued;

@@ -58,6 +58,7 @@ void rig_init(struct rig *rig) {
 
 void rig_open(struct rig *rig) {
   struct hb_engine_options options = {.data_dir = rig->path,
+                                      .processor_dir = rig->processor_dir,
                                       .limits = rig->limits,
                                       .async_sync_ms = rig->async_sync_ms,
                                       .on_fatal = on_fatal,

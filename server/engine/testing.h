@@ -22,6 +22,7 @@ struct rig {
   struct hb_tuning tuning; /* for the next open; its free_bytes answers disk_free */
   _Atomic uint64_t disk_free;
   uint32_t async_sync_ms;
+  const char *processor_dir; /* NULL: none */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   int fatal; /* times on_fatal was called; protected by mutex */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,10 @@
 
 #include "base/clock.h"
 #include "base/frame/block.h"
+#include "server/engine/processors.h"
 #include "server/engine/stream_internal.h"
 #include "server/engine/testing.h"
+#include "server/engine/testing_burst.h"
 #include "server/engine/verify.h"
 #include "storage/engine_internal.h"
 #include "storage/key_internal.h"
@@ -87,14 +90,40 @@ static void put_range(struct rig *rig, struct hb_stream *stream, int64_t from, i
   rig_free(sent);
 }
 
+static void processor_job(struct rig *rig, enum hb_job_kind kind, const char *stream,
+                          const char *processor) {
+  struct hb_processor_request request = {.keep_state = false};
+  (void)snprintf(request.name, sizeof request.name, "%s", processor);
+  (void)snprintf(request.processor, sizeof request.processor, "%s", processor);
+  struct hb_job job = {.kind = kind, .processor = &request};
+  (void)snprintf(job.config.name, sizeof job.config.name, "%s", stream);
+  assert_int_equal(rig_job(rig, &job), HB_OK);
+}
+
+static void attach(struct rig *rig, const char *stream, const char *processor) {
+  processor_job(rig, HB_JOB_ATTACH_PROCESSOR, stream, processor);
+}
+
+static void drop(struct rig *rig, const char *stream, const char *processor) {
+  processor_job(rig, HB_JOB_DETACH_PROCESSOR, stream, processor);
+}
+
+static void wait_results(struct rig *rig, struct hb_stream *stream, const char *processor,
+                         int64_t count) {
+  struct hb_stream *results = hb_engine_find_results(rig->engine, stream, processor);
+  rig_until(rig, results, rig_frontier_at_least, count);
+  hb_stream_unref(results);
+}
+
 /* Whatever a server writes in the normal course is sound: released, held behind gaps, indexed as a
- * file and as rows, refused, and streams deleted. */
+ * file and as rows, refused, processed, and streams and processors deleted. */
 static void what_the_server_writes_is_sound(void **state) {
   struct rig *rig = *state;
   rig->tuning.index_file_entries = 100;
   rig->tuning.index_idle_ms = 1;
   rig->tuning.index_age_ms = 1;
   rig->tuning.index_nap_ms = 1;
+  rig->tuning.find_processor = burst_find;
   rig_open(rig);
   struct hb_stream *one = rig_stream(rig, "one");
   struct hb_stream *two = rig_stream(rig, "two");
@@ -105,6 +134,12 @@ static void what_the_server_writes_is_sound(void **state) {
   put_range(rig, two, 1, 20);
   put_range(rig, gone, 1, 100);
   assert_int_equal(rig_put(rig, one, 5, "k5", "another"), HB_OUTCOME_CONFLICT);
+  attach(rig, "one", "burst"); /* some events fail */
+  attach(rig, "one", "count");
+  attach(rig, "two", "sum"); /* all of them fail */
+  wait_results(rig, one, "burst", 1000);
+  wait_results(rig, one, "count", 1000);
+  drop(rig, "one", "count");
   assert_int_equal(rig_delete(rig, "gone"), HB_OK);
   rig_until(rig, one, rig_indexed_at_least, 1001);
   rig_until(rig, two, rig_indexed_at_least, 20);
@@ -129,12 +164,16 @@ static void traffic_meanwhile_is_no_damage(void **state) {
   rig->tuning.index_file_entries = 50;
   rig->tuning.index_idle_ms = 1;
   rig->tuning.index_nap_ms = 1;
+  rig->tuning.find_processor = burst_find;
+  rig->tuning.processing.results = 20;
   rig_open(rig);
   struct hb_stream *stream = rig_stream(rig, "s");
   put_range(rig, stream, 1, 2001);
+  attach(rig, "s", "burst");
   int64_t next = 2001;
   for (int round = 0; round < 5; round++) {
     struct run run;
+    attach(rig, "s", "count");
     assert_int_equal(begin(rig, &run, NULL), HB_OK);
     while (!run.verification.finished) {
       struct sent *held = rig_send_range(rig, stream, 1, next + 50, next + 100, 7);
@@ -145,7 +184,12 @@ static void traffic_meanwhile_is_no_damage(void **state) {
       rig_wait(rest);
       rig_free(held);
       rig_free(rest);
+      if (run.verification.counts.rows % 3 == 0) { /* while its rows are looked at, or before */
+        drop(rig, "s", "count");
+        attach(rig, "s", "count");
+      }
     }
+    drop(rig, "s", "count");
     if (run.findings) fail_msg("%s", run.first);
     hb_engine_verify_end(rig->engine, &run.verification);
   }

@@ -65,6 +65,7 @@ static int write_window(const struct view *view, enum hb_reason reason, char *ou
     case HB_REASON_UNVERIFIED:
     case HB_REASON_CHAIN_CONFLICT:
     case HB_REASON_QUOTA:
+    case HB_REASON_SEALED:
       break;
   }
   return snprintf(out, size, "does not fit into the window: send again later");
@@ -85,6 +86,9 @@ static int write_outcome(const struct view *view, const struct run *run, char *o
       return snprintf(out, size, "is below first_sequence %" PRId64 "%s",
                       view->append->status.record.first_sequence, not_kept);
     case HB_OUTCOME_OUT_OF_RANGE:
+      if (run->reason == HB_REASON_SEALED) {
+        return snprintf(out, size, "is at or above the end of a sealed stream");
+      }
       return snprintf(out, size, "is no sequence: the highest is %" PRId64, INT64_MAX - 1);
     case HB_OUTCOME_WINDOW_FULL:
       return write_window(view, run->reason, out, size);

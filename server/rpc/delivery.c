@@ -13,8 +13,14 @@
 /* A slice by reference costs an allocation and a count; below this a copy is cheaper. */
 enum { REFERENCE_FROM_BYTES = 1024 };
 
-/* Fields of SubscribeResponse and Batch. */
-enum { RESPONSE_BATCH = 1, BATCH_FIRST = 2, BATCH_POSITIONS = 3, BATCH_NEXT = 4 };
+/* Fields of SubscribeResponse, and of Batch and ResultBatch, which are alike. */
+enum {
+  RESPONSE_BATCH = 1,
+  RESPONSE_RESULTS = 5,
+  BATCH_FIRST = 2,
+  BATCH_POSITIONS = 3,
+  BATCH_NEXT = 4
+};
 
 void hb_delivery_init(struct hb_delivery *delivery, int64_t position) {
   *delivery = (struct hb_delivery){.next_position = position};
@@ -135,13 +141,13 @@ static void put_tail(const struct hb_delivery *delivery, struct hb_buf *out) {
   hb_buf_append(out, bytes, put_number(bytes, BATCH_NEXT, (uint64_t)delivery->next_position));
 }
 
-grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery) {
+grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery, bool results) {
   HB_ASSERT(delivery->events > 0);
   flush_copied(delivery);
   put_tail(delivery, &delivery->copied);
   size_t size = delivery->frames_bytes + delivery->copied.size;
   uint8_t head[1 + HB_VARINT_MAX];
-  head[0] = RESPONSE_BATCH << 3 | HB_WIRE_LEN;
+  head[0] = (uint8_t)((results ? RESPONSE_RESULTS : RESPONSE_BATCH) << 3 | HB_WIRE_LEN);
   size_t head_size = 1 + hb_wire_put_varint(head + 1, size);
   flush_copied(delivery);
   grpc_slice_buffer whole;

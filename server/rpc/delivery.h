@@ -38,7 +38,8 @@ void hb_delivery_done(struct hb_delivery *delivery);
 HB_MUST_CHECK enum hb_code hb_delivery_add(struct hb_delivery *delivery, struct hb_bytes *block,
                                            const struct hb_filter *filter, struct hb_err *err);
 
-/* The answer; needs events > 0. The delivery is empty afterwards but for its next_position. */
-grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery);
+/* The answer, a Batch or with `results` a ResultBatch; needs events > 0. The delivery is empty
+ * afterwards but for its next_position. */
+grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery, bool results);
 
 #endif

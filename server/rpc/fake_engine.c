@@ -11,6 +11,7 @@
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
 #include "server/engine/config.h"
+#include "server/engine/processors.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
 
@@ -240,6 +241,9 @@ static enum hb_code check_job(const struct hb_job *job, struct hb_err *err) {
     case HB_JOB_UPDATE_STREAM:
       return hb_config_check_changes(&job->config, err);
     case HB_JOB_DELETE_STREAM:
+    case HB_JOB_SEAL_STREAM:
+    case HB_JOB_ATTACH_PROCESSOR:
+    case HB_JOB_DETACH_PROCESSOR:
       break;
   }
   return HB_OK;
@@ -262,6 +266,9 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
                job->config.name);
   } else if (job->kind == HB_JOB_DELETE_STREAM) {
     stream->deleted = true;
+  } else if (job->kind == HB_JOB_SEAL_STREAM) {
+    stream->record.sealed = true;
+    stream->record.seal_end = job->seal_end;
   } else {
     hb_config_change(&stream->config, &job->config);
     job->config = stream->config;
@@ -686,3 +693,40 @@ void fake_engine_set_damage(struct hb_stream *stream, enum hb_code code) {
   stream->damage = code;
   unlock(stream->engine);
 }
+/* ---- processors: there is none */
+
+bool hb_engine_get_processor(struct hb_engine *engine, struct hb_stream *stream, const char *name,
+                             struct hb_processor_info *out) {
+  (void)engine;
+  (void)stream;
+  (void)name;
+  (void)out;
+  return false;
+}
+
+size_t hb_engine_list_processors(struct hb_engine *engine, struct hb_stream *stream,
+                                 const char *after, struct hb_processor_info *out, size_t max,
+                                 bool *out_more) {
+  (void)engine;
+  (void)stream;
+  (void)after;
+  (void)out;
+  (void)max;
+  *out_more = false;
+  return 0;
+}
+
+struct hb_stream *hb_engine_find_results(struct hb_engine *engine, struct hb_stream *stream,
+                                         const char *name) {
+  (void)engine;
+  (void)stream;
+  (void)name;
+  return NULL;
+}
+
+bool hb_engine_processing_is_stuck(struct hb_engine *engine) {
+  (void)engine;
+  return false;
+}
+
+void hb_processor_info_done(struct hb_processor_info *info) { hb_buf_done(&info->parameters); }

@@ -7,12 +7,14 @@
 #include "server/rpc/lane.h"
 
 static const struct hb_method *const methods[] = {
-    &hb_method_append_stream,      &hb_method_append,        &hb_method_subscribe,
-    &hb_method_get_stream,         &hb_method_read_key,      &hb_method_list_keys,
-    &hb_method_create_stream,      &hb_method_update_stream, &hb_method_delete_stream,
-    &hb_method_list_streams,       &hb_method_get_server,    &hb_method_compact_store,
-    &hb_method_health_check,       &hb_method_health_watch,  &hb_method_reflection_v1,
-    &hb_method_reflection_v1alpha, &hb_method_verify_store,
+    &hb_method_append_stream,      &hb_method_append,           &hb_method_subscribe,
+    &hb_method_get_stream,         &hb_method_read_key,         &hb_method_list_keys,
+    &hb_method_create_stream,      &hb_method_update_stream,    &hb_method_delete_stream,
+    &hb_method_list_streams,       &hb_method_get_server,       &hb_method_compact_store,
+    &hb_method_health_check,       &hb_method_health_watch,     &hb_method_reflection_v1,
+    &hb_method_reflection_v1alpha, &hb_method_verify_store,     &hb_method_seal_stream,
+    &hb_method_attach_processor,   &hb_method_detach_processor, &hb_method_get_processor,
+    &hb_method_list_processors,
 };
 
 const struct hb_method *hb_method_find(const char *path, size_t size) {

@@ -1,13 +1,16 @@
 /* grpc.health.v1.Health: SERVING from the first call on, NOT_SERVING once the server drains.
  *
  * The server as a whole is the name "". Each service of ours is known by its full name and by a
- * short one ("ingest"). All of them go up and down together, but for ingest, which is NOT_SERVING
- * too while the disk is so full that nothing is written: who reads is served on, so the server as a
- * whole is well. */
+ * short one ("ingest"). All of them go up and down together, but for two: ingest is NOT_SERVING too
+ * while the disk is so full that nothing is written, processing while a processor's code does not
+ * come back. Who reads is served on, so the server as a whole is well. */
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "server/engine/processors.h"
+#include "server/rpc/container.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/pb.h"
@@ -20,16 +23,19 @@ typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus health_status;
 static const struct service {
   const char *name;
   bool writes;
+  bool processes;
 } services[] = {
-    {"", false},
-    {"holdback.v1.DeliveryService", false},
-    {"holdback.v1.IngestService", true},
-    {"holdback.v1.ServerService", false},
-    {"holdback.v1.StreamService", false},
-    {"delivery", false},
-    {"ingest", true},
-    {"server", false},
-    {"stream", false},
+    {"", false, false},
+    {"holdback.v1.DeliveryService", false, false},
+    {"holdback.v1.IngestService", true, false},
+    {"holdback.v1.ProcessorService", false, true},
+    {"holdback.v1.ServerService", false, false},
+    {"holdback.v1.StreamService", false, false},
+    {"delivery", false, false},
+    {"ingest", true, false},
+    {"processing", false, true},
+    {"server", false, false},
+    {"stream", false, false},
 };
 
 static const struct service *find(const char *name) {
@@ -42,7 +48,8 @@ static const struct service *find(const char *name) {
 static health_status status_of(const struct hb_rpc *rpc, const struct service *service) {
   if (!service) return STATUS(SERVICE_UNKNOWN);
   bool stopped = service->writes && !hb_engine_is_ingesting(rpc->engine);
-  return rpc->draining || stopped ? STATUS(NOT_SERVING) : STATUS(SERVING);
+  bool stuck = service->processes && hb_engine_processing_is_stuck(rpc->engine);
+  return rpc->draining || stopped || stuck ? STATUS(NOT_SERVING) : STATUS(SERVING);
 }
 
 static grpc_byte_buffer *response(health_status status) {
@@ -78,11 +85,15 @@ const struct hb_method hb_method_health_check = {
     .drain = hb_unary_drain,
 };
 
-/* ---- Watch: the status now and after each change; the server's drain is the last */
+/* ---- Watch: the status now and after each change; the server's drain is the last. Whether user
+ * code comes back is looked at each second. */
+
+enum { LOOK_MS = 1000 };
 
 struct watch {
   struct hb_call call;           /* first */
   const struct service *service; /* NULL: not known */
+  struct hb_timer timer;
   bool asked;
   bool ending;
   bool told_any;
@@ -106,6 +117,25 @@ static void end_watch(struct watch *self) {
   hb_call_end(&self->call, &err);
 }
 
+static void look(struct hb_timer *timer);
+
+static void look_later(struct watch *self) {
+  if (!self->service || !self->service->processes || self->ending) return;
+  self->timer.fire = look;
+  hb_pump_set_timer(self->call.lane->pump, &self->timer,
+                    hb_clock_mono_ns() + LOOK_MS * UINT64_C(1000000));
+}
+
+static void look(struct hb_timer *timer) {
+  struct watch *self = HB_CONTAINER_OF(timer, struct watch, timer);
+  tell(self);
+  look_later(self);
+}
+
+static void watch_stopped(struct hb_call *call) {
+  hb_pump_clear_timer(call->lane->pump, &((struct watch *)call)->timer);
+}
+
 static void watch(struct hb_call *call, const grpc_slice *message) {
   struct watch *self = (struct watch *)call;
   Grpc__Health__V1__HealthCheckRequest *request =
@@ -115,6 +145,7 @@ static void watch(struct hb_call *call, const grpc_slice *message) {
   self->asked = true;
   grpc__health__v1__health_check_request__free_unpacked(request, NULL);
   tell(self);
+  look_later(self);
 }
 
 static void watch_sent(struct hb_call *call) {
@@ -141,6 +172,7 @@ const struct hb_method hb_method_health_watch = {
     .opened = hb_unary_opened,
     .received = watch,
     .sent = watch_sent,
+    .stopped = watch_stopped,
     .drain = watch_drain,
     .sweep = watch_sweep,
 };

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/live.h"
+#include "server/engine/processors.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/subscription.h"
@@ -24,6 +25,21 @@ static bool check_incarnation(struct hb_subscription *self, const ProtobufCBinar
   hb_err_set(&err, HB_PRECONDITION, "INCARNATION_CHANGED",
              "stream '%s' is not the incarnation asked for: it was made again",
              self->request.stream);
+  hb_call_end(&self->call, &err);
+  return false;
+}
+
+/* Where a processor is named, its results are what is subscribed to. */
+static bool turn_to_results(struct hb_subscription *self) {
+  const char *name = self->request.processor;
+  if (!name[0]) return true;
+  struct hb_stream *stream = self->stream;
+  self->stream = hb_engine_find_results(self->call.rpc->engine, stream, name);
+  hb_stream_unref(stream);
+  if (self->stream) return true;
+  struct hb_err err;
+  hb_err_set(&err, HB_NOT_FOUND, "PROCESSOR_NOT_FOUND", "stream '%s' has no processor '%s'",
+             self->request.stream, name);
   hb_call_end(&self->call, &err);
   return false;
 }
@@ -51,7 +67,8 @@ static void received(struct hb_call *call, const grpc_slice *message) {
     hb_call_end(&self->call, &err);
   } else {
     self->stream = hb_unary_find_stream(call, self->request.stream);
-    bool good = self->stream && check_incarnation(self, &request->incarnation) && admit(self);
+    bool good = self->stream && turn_to_results(self) &&
+                check_incarnation(self, &request->incarnation) && admit(self);
     if (good) begin(self);
   }
   holdback__v1__subscribe_request__free_unpacked(request, NULL);
@@ -62,7 +79,11 @@ static void opened(struct hb_call *call) { hb_call_read(call); }
 static void sent(struct hb_call *call) {
   struct hb_subscription *self = (struct hb_subscription *)call;
   hb_subscription_answer_left(self);
-  hb_subscription_go(self);
+  if (self->told_end) {
+    hb_call_end(call, NULL);
+  } else {
+    hb_subscription_go(self);
+  }
 }
 
 static void stopped(struct hb_call *call) {

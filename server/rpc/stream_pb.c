@@ -108,6 +108,10 @@ static void numbers_to_pb(const struct hb_stream_status *from, Holdback__V1__Str
     to->indexed_to_presence_case = HOLDBACK__V1__STREAM_STATUS__INDEXED_TO_PRESENCE_INDEXED_TO;
     to->indexed_to = from->indexed_to;
   }
+  if (record->sealed) {
+    to->seal_end_presence_case = HOLDBACK__V1__STREAM_STATUS__SEAL_END_PRESENCE_SEAL_END;
+    to->seal_end = record->seal_end;
+  }
   if (record->any) {
     to->highest_presence_case = HOLDBACK__V1__STREAM_STATUS__HIGHEST_PRESENCE_HIGHEST;
     to->highest = record->highest;

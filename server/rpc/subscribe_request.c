@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "server/rpc/processor_pb.h"
 #include "server/rpc/text.h"
 
 enum { INTERVAL_DEFAULT_MS = 1000 };
@@ -65,12 +66,16 @@ enum hb_code hb_subscribe_request_from_pb(const Holdback__V1__SubscribeRequest *
                                           const struct hb_limits *limits,
                                           struct hb_subscribe_request *out, struct hb_err *err) {
   struct hb_subscribe_request request = {.stream = ""};
-  if (from->processor[0]) {
-    return hb_err_set(err, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT",
-                      "processor is not implemented yet");
-  }
   enum hb_code code =
       hb_text_stream_name("stream", hb_slice_text(from->stream), request.stream, err);
+  if (!code && from->processor[0]) {
+    code = hb_processor_name_from_pb("processor", from->processor, request.processor, err);
+  }
+  if (!code && from->processor[0] &&
+      from->start_case == HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME) {
+    code = hb_err_set(err, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT",
+                      "event_time with processor is not implemented yet");
+  }
   if (!code) code = take_start(from, &request, err);
   if (code) return code;
   uint64_t interval_ms = from->progress_interval_ms;

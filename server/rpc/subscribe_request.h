@@ -9,11 +9,13 @@
 #include "base/types.h"
 #include "holdback/v1/delivery.pb-c.h"
 #include "server/rpc/filter.h"
+#include "storage/processor_rows.h"
 
 enum hb_start { HB_START_EARLIEST, HB_START_NOW, HB_START_POSITION, HB_START_TIME };
 
 struct hb_subscribe_request {
   char stream[HB_STREAM_NAME_MAX + 1];
+  char processor[HB_PROCESSOR_NAME_MAX + 1]; /* "": events; else that processor's results */
   enum hb_start start;
   int64_t position;
   struct hb_time time;
@@ -21,7 +23,7 @@ struct hb_subscribe_request {
   struct hb_filter filter;
 };
 
-/* HB_INVALID naming the field; HB_UNIMPLEMENTED: processor. */
+/* HB_INVALID naming the field; HB_UNIMPLEMENTED: event_time with processor. */
 HB_MUST_CHECK enum hb_code hb_subscribe_request_from_pb(const Holdback__V1__SubscribeRequest *from,
                                                         const struct hb_limits *limits,
                                                         struct hb_subscribe_request *out,

@@ -166,6 +166,10 @@ static void bad_requests_are_refused(void **state) {
   test_subscribe_expect_end(server, &request, GRPC_STATUS_INVALID_ARGUMENT, "START_INVALID");
   request = test_subscribe_request("default");
   request.processor = (char *)(uintptr_t) "sum";
+  test_subscribe_expect_end(server, &request, GRPC_STATUS_NOT_FOUND, "PROCESSOR_NOT_FOUND");
+  Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+  request.start_case = HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME;
+  request.event_time = &time;
   test_subscribe_expect_end(server, &request, GRPC_STATUS_UNIMPLEMENTED, "FEATURE_NOT_BUILT");
   request = test_subscribe_request("default");
   request.incarnation = (ProtobufCBinaryData){.len = 1, .data = (uint8_t *)(uintptr_t) "x"};
@@ -182,6 +186,48 @@ static void delete_stream(struct test_server *server, const char *name) {
                  &holdback__v1__delete_stream_response__descriptor, &status);
   assert_non_null(response);
   holdback__v1__delete_stream_response__free_unpacked(response, NULL);
+}
+
+static void seal_stream(struct test_server *server, const char *name, int64_t end) {
+  Holdback__V1__SealStreamRequest request = HOLDBACK__V1__SEAL_STREAM_REQUEST__INIT;
+  request.stream = (char *)(uintptr_t)name;
+  request.end_presence_case = HOLDBACK__V1__SEAL_STREAM_REQUEST__END_PRESENCE_END;
+  request.end = end;
+  struct test_status status;
+  Holdback__V1__SealStreamResponse *response =
+      test_unary(&server->client, "/holdback.v1.StreamService/SealStream", &request.base,
+                 &holdback__v1__seal_stream_response__descriptor, &status);
+  assert_non_null(response);
+  assert_int_equal(response->end, end);
+  holdback__v1__seal_stream_response__free_unpacked(response, NULL);
+}
+
+/* When a sealed stream was delivered as a whole, End comes and the call ends OK; not before. */
+static void seal_ends_it(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct test_status status;
+  struct test_seen seen = {.count = 0};
+  test_append(server, "default", 1, 10);
+  test_subscribe_pb request = test_subscribe_request("default");
+  test_subscribe_open(&call, server, &request);
+  test_subscribe_until_caught_up(&call, &seen);
+  seal_stream(server, "default", 12);
+  test_append(server, "default", 11, 1);
+  test_subscribe_until_position(&call, &seen, 12);
+  Holdback__V1__SubscribeResponse *response;
+  int64_t end = 0;
+  holdback__v1__subscribe_response__free_unpacked(seen.response, NULL);
+  while ((response = test_call_read_pb(&call, &holdback__v1__subscribe_response__descriptor))) {
+    assert_int_equal(end, 0); /* nothing after End */
+    if (response->message_case == HOLDBACK__V1__SUBSCRIBE_RESPONSE__MESSAGE_END) {
+      end = response->end->end;
+    }
+    holdback__v1__subscribe_response__free_unpacked(response, NULL);
+  }
+  assert_int_equal(end, 12);
+  test_call_finish(&call, &status);
+  assert_int_equal(status.code, GRPC_STATUS_OK);
 }
 
 /* A subscription on a stream that is deleted ends with NOT_FOUND. */
@@ -256,6 +302,7 @@ int main(void) {
       TEST(reads_behind_the_tail),
       TEST(bad_requests_are_refused),
       TEST(deletion_ends_it),
+      TEST(seal_ends_it),
       cmocka_unit_test_setup_teardown(draining_ends_it, test_server_start, stop_drained),
       cmocka_unit_test_setup_teardown(subscriptions_are_bounded, start_with_one_subscription,
                                       test_server_stop),

@@ -2,7 +2,8 @@
  *
  *  - Only what is published is looked at, so nothing is delivered before it is durable and
  *    complete (I2), and positions only go up (I3).
- *  - Progress goes out at once, at each catch-up and each progress_interval_ms. */
+ *  - Progress goes out at once, at each catch-up and each progress_interval_ms.
+ *  - When a sealed stream is delivered as a whole, End goes out after the last Progress. */
 #include "server/rpc/subscription.h"
 
 #include <inttypes.h>
@@ -86,12 +87,26 @@ static enum step deliver(struct hb_subscription *self) {
     self->told_caught_up = true; /* even if the frontier moved meanwhile: then more is sent */
     return WAIT;
   }
+  struct hb_stream_status status;
+  hb_stream_get_status(self->stream, &status);
+  const struct hb_frontier *record = &status.record;
+  if (record->sealed && record->frontier >= record->seal_end) {
+    hb_subscription_send_end(self, record->seal_end);
+    return WAIT;
+  }
   return hb_subscription_arm(self) ? AGAIN : WAIT;
 }
 
 static enum step next_step(struct hb_subscription *self) {
   if (hb_stream_is_deleted(self->stream)) {
     struct hb_err err;
+    if (self->request.processor[0]) {
+      hb_err_set(&err, HB_NOT_FOUND, "PROCESSOR_NOT_FOUND",
+                 "processor '%s' of stream '%s' was detached, or the stream deleted",
+                 self->request.processor, self->request.stream);
+      hb_call_end(&self->call, &err);
+      return WAIT;
+    }
     hb_err_set(&err, HB_NOT_FOUND, "STREAM_NOT_FOUND", "stream '%s' was deleted",
                self->request.stream);
     hb_call_end(&self->call, &err);

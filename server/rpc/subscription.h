@@ -23,14 +23,15 @@
 struct hb_subscription {
   struct hb_call call; /* first */
   struct hb_subscribe_request request;
-  struct hb_stream *stream;
-  bool counted; /* in subscriptions_open */
+  struct hb_stream *stream; /* or a processor's results, which are read alike */
+  bool counted;             /* in subscriptions_open */
 
   bool started; /* position is valid */
   int64_t position;
 
   bool progress_due;
   bool told_caught_up; /* since the position moved last */
+  bool told_end;       /* the call ends OK when that has left */
   struct hb_timer timer;
   size_t in_flight; /* bytes of the answer on its way */
 
@@ -65,6 +66,8 @@ void hb_subscription_yield(struct hb_subscription *self);
 
 /* subscription_send.c */
 void hb_subscription_send_progress(struct hb_subscription *self);
+/* Nothing more will come. */
+void hb_subscription_send_end(struct hb_subscription *self, int64_t end);
 /* Make one answer of the blocks and send it; where nothing passes, only the position moves. The
  * references are given back. */
 void hb_subscription_take_blocks(struct hb_subscription *self, struct hb_bytes **blocks,

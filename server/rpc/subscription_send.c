@@ -2,9 +2,11 @@
  *
  * A slow reader costs its one answer; everything else stays in shared blocks or on disk (I8). */
 #include "base/clock.h"
+#include "holdback/v1/delivery.pb-c.h"
 #include "server/rpc/container.h"
 #include "server/rpc/delivery.h"
 #include "server/rpc/lane.h"
+#include "server/rpc/pb.h"
 #include "server/rpc/progress.h"
 #include "server/rpc/subscription.h"
 
@@ -35,6 +37,16 @@ void hb_subscription_send_progress(struct hb_subscription *self) {
   send_answer(self, hb_progress_encode(&progress));
 }
 
+void hb_subscription_send_end(struct hb_subscription *self, int64_t end) {
+  Holdback__V1__End pb = HOLDBACK__V1__END__INIT;
+  pb.end = end;
+  Holdback__V1__SubscribeResponse response = HOLDBACK__V1__SUBSCRIBE_RESPONSE__INIT;
+  response.message_case = HOLDBACK__V1__SUBSCRIBE_RESPONSE__MESSAGE_END;
+  response.end = &pb;
+  self->told_end = true;
+  send_answer(self, hb_pb_pack(&response.base));
+}
+
 void hb_subscription_take_blocks(struct hb_subscription *self, struct hb_bytes **blocks,
                                  size_t count) {
   struct hb_err err;
@@ -55,7 +67,8 @@ void hb_subscription_take_blocks(struct hb_subscription *self, struct hb_bytes *
   }
   if (!code && delivery.events > 0) {
     hb_count(&self->call.rpc->counters, HB_COUNTER_delivered_bytes_total, delivery.frames_bytes);
-    send_answer(self, hb_delivery_finish(&delivery));
+    bool results = self->request.processor[0] != '\0';
+    send_answer(self, hb_delivery_finish(&delivery, results));
   }
   hb_delivery_done(&delivery);
 }

@@ -1,0 +1,129 @@
+/* Decides what a commit gets: everything that changed since the last one, results cut into blocks.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/frame/block.h"
+#include "processing/host_internal.h"
+
+bool hb_host_has_bundle(const struct hb_host *host) { return host->touched; }
+
+static void take_states(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  hb_reserve((void **)&bundle->states, &host->states_cap, host->cache.dirty_count,
+             sizeof *bundle->states);
+  bundle->states_count = 0;
+  for (struct hb_state *state = host->cache.dirty; state; state = state->dirty_next) {
+    bundle->states[bundle->states_count++] =
+        (struct hb_state_row){.key = hb_slice_of(state->id, state->key_size),
+                              .name = hb_slice_of(state->id + state->key_size, state->name_size),
+                              .present = state->present,
+                              .value = hb_slice_of(state->value, state->value_size)};
+  }
+}
+
+static size_t take_list(const struct hb_event_timer *first, struct hb_timer_row **rows,
+                        size_t *cap) {
+  size_t count = 0;
+  for (const struct hb_event_timer *timer = first; timer; timer = timer->next) {
+    hb_reserve((void **)rows, cap, count + 1, sizeof **rows);
+    (*rows)[count++] = hb_event_timer_row(timer);
+  }
+  return count;
+}
+
+/* ---- results */
+
+static struct hb_bytes *encode(const struct hb_host *host, size_t first, size_t end, int64_t from) {
+  size_t count = end - first;
+  struct hb_block_entry *entries = hb_calloc(count, sizeof *entries);
+  for (size_t i = 0; i < count; i++) {
+    const struct hb_result *result = &host->results[first + i];
+    entries[i] = (struct hb_block_entry){.sequence = from + (int64_t)i,
+                                         .frame = host->frames.data + result->offset,
+                                         .frame_size = result->size};
+  }
+  struct hb_bytes *block = hb_block_encode(HB_BLOCK_EVENTS, from, from + (int64_t)count,
+                                           host->results[end - 1].max_time, entries, count);
+  free(entries);
+  return block;
+}
+
+static void take_results(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  int64_t from = host->place.next_result - (int64_t)host->results_count;
+  bundle->results_count = 0;
+  for (size_t first = 0; first < host->results_count;) {
+    size_t end = first;
+    size_t bytes = 0;
+    do {
+      bytes += host->results[end++].size;
+    } while (end < host->results_count &&
+             bytes + host->results[end].size <= host->budget.block_bytes);
+    hb_reserve((void **)&bundle->results, &host->blocks_cap, bundle->results_count + 1,
+               sizeof *bundle->results);
+    int64_t to = from + (int64_t)(end - first);
+    bundle->results[bundle->results_count++] =
+        (struct hb_result_block){.from = from, .to = to, .block = encode(host, first, end, from)};
+    from = to;
+    first = end;
+  }
+}
+
+static void take_failures(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  hb_reserve((void **)&bundle->failures, &host->rows_cap, host->failures_count,
+             sizeof *bundle->failures);
+  bundle->failures_count = host->failures_count;
+  for (size_t i = 0; i < host->failures_count; i++) {
+    const struct hb_failure *failure = &host->failures[i];
+    const uint8_t *at = host->failed_bytes.data + failure->offset;
+    bundle->failures[i] = (struct hb_failure_row){
+        .position = failure->position,
+        .frame = hb_slice_of(at, failure->frame_size),
+        .explanation = hb_slice_of(at + failure->frame_size, failure->explanation_size)};
+  }
+}
+
+const struct hb_bundle *hb_host_take(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  take_states(host);
+  bundle->timers_count = take_list(host->timers.fresh, &bundle->timers, &host->timers_cap);
+  bundle->gone_count = take_list(host->timers.gone, &bundle->gone, &host->gone_cap);
+  take_results(host);
+  take_failures(host);
+  bundle->place = host->place;
+  return bundle;
+}
+
+static void drop_blocks(struct hb_host *host) {
+  for (size_t i = 0; i < host->bundle.results_count; i++) {
+    hb_bytes_unref(host->bundle.results[i].block);
+  }
+  host->bundle.results_count = 0;
+}
+
+void hb_host_committed(struct hb_host *host) {
+  drop_blocks(host);
+  hb_cache_committed(&host->cache);
+  hb_event_timers_committed(&host->timers);
+  host->results_count = 0;
+  hb_buf_clear(&host->frames);
+  host->failures_count = 0;
+  hb_buf_clear(&host->failed_bytes);
+  host->events = 0;
+  host->touched = false;
+}
+
+void hb_bundle_done(struct hb_host *host) {
+  drop_blocks(host);
+  free(host->bundle.states);
+  free(host->bundle.timers);
+  free(host->bundle.gone);
+  free(host->bundle.results);
+  free(host->bundle.failures);
+  free(host->results);
+  free(host->failures);
+  hb_buf_done(&host->frames);
+  hb_buf_done(&host->failed_bytes);
+}

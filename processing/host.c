@@ -1,0 +1,282 @@
+/* Decides what runs when: due timers before the event, in their order; the event; at the end of a
+ * sealed stream the timers that are left and each key's end. And when a bundle is full. */
+#include "processing/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "processing/host_internal.h"
+
+static size_t size_or(size_t value, size_t by_default) { return value ? value : by_default; }
+static uint32_t count_or(uint32_t value, uint32_t by_default) { return value ? value : by_default; }
+
+static struct hb_host_budget budget_of(const struct hb_host_budget *given) {
+  return (struct hb_host_budget){.results = count_or(given->results, 10000),
+                                 .events = count_or(given->events, 50000),
+                                 .result_bytes = size_or(given->result_bytes, 4 << 20),
+                                 .change_bytes = size_or(given->change_bytes, 8 << 20),
+                                 .cache_bytes = size_or(given->cache_bytes, 64 << 20),
+                                 .timers = count_or(given->timers, 1000000),
+                                 .block_bytes = size_or(given->block_bytes, 64 << 10),
+                                 .failure_bytes = size_or(given->failure_bytes, 64 << 20)};
+}
+
+struct hb_host *hb_host_create(const struct hb_host_options *options) {
+  struct hb_host *host = hb_calloc(1, sizeof *host);
+  host->processor = options->processor;
+  host->self = options->self;
+  host->source = options->source;
+  host->budget = budget_of(&options->budget);
+  host->stop_on_failure = options->stop_on_failure;
+  hb_cache_init(&host->cache, &host->source, host->budget.cache_bytes);
+  hb_event_timers_init(&host->timers);
+  hb_user_call_init(host);
+  return host;
+}
+
+void hb_host_destroy(struct hb_host *host) {
+  if (!host) return;
+  hb_bundle_done(host);
+  hb_cache_done(&host->cache);
+  hb_event_timers_done(&host->timers);
+  hb_buf_done(&host->end_key);
+  hb_buf_done(&host->names);
+  hb_buf_done(&host->explanation);
+  free(host->ops);
+  free(host);
+}
+
+static void set_end_key(struct hb_host *host, struct hb_slice key) {
+  hb_buf_clear(&host->end_key);
+  hb_buf_append(&host->end_key, key.data, key.size);
+  host->place.has_end_key = true;
+  host->place.end_key = hb_buf_view(&host->end_key);
+}
+
+void hb_host_restore(struct hb_host *host, const struct hb_processor_place *place) {
+  host->place = *place;
+  if (place->has_end_key) set_end_key(host, place->end_key);
+}
+
+void hb_host_restore_timer(struct hb_host *host, const struct hb_timer_row *row) {
+  hb_event_timers_set(&host->timers, row, true);
+}
+
+const struct hb_processor_place *hb_host_place(const struct hb_host *host) { return &host->place; }
+
+struct hb_slice hb_host_failure(const struct hb_host *host, int64_t *out_position) {
+  *out_position = host->failure_position;
+  return hb_buf_view(&host->explanation);
+}
+
+struct hb_host_stats hb_host_stats(const struct hb_host *host) {
+  return (struct hb_host_stats){.cache_bytes = host->cache.bytes,
+                                .cache_states = host->cache.count,
+                                .cache_hits = host->cache.hits,
+                                .cache_misses = host->cache.misses,
+                                .timers = host->timers.count};
+}
+
+static bool is_full(const struct hb_host *host) {
+  return host->results_count >= host->budget.results || host->events >= host->budget.events ||
+         host->frames.size >= host->budget.result_bytes ||
+         host->cache.dirty_bytes + host->failed_bytes.size +
+                 host->timers.changes * sizeof(struct hb_event_timer) >=
+             host->budget.change_bytes;
+}
+
+/* ---- failures */
+
+static void keep_failure(struct hb_host *host, struct hb_slice frame) {
+  size_t size = frame.size + host->explanation.size;
+  if (host->place.unprocessed_bytes + size > host->budget.failure_bytes) return;
+  host->place.unprocessed_bytes += size;
+  hb_reserve((void **)&host->failures, &host->failures_cap, host->failures_count + 1,
+             sizeof *host->failures);
+  host->failures[host->failures_count++] =
+      (struct hb_failure){.position = host->call.position,
+                          .offset = host->failed_bytes.size,
+                          .frame_size = frame.size,
+                          .explanation_size = host->explanation.size};
+  hb_buf_append(&host->failed_bytes, frame.data, frame.size);
+  hb_buf_append(&host->failed_bytes, host->explanation.data, host->explanation.size);
+}
+
+/* How the call ended, for who drives. DONE: it is over, with or without success. */
+static enum hb_host_result end_call(struct hb_host *host, int code, struct hb_slice frame,
+                                    struct hb_err *err) {
+  bool stands = hb_user_call_end(host, code);
+  if (host->broken.code != HB_OK) {
+    if (err) *err = host->broken;
+    return HB_HOST_ERROR;
+  }
+  if (stands) {
+    host->touched = true;
+    return HB_HOST_DONE;
+  }
+  if (host->call.cut) {
+    host->touched = true;
+    return HB_HOST_FULL;
+  }
+  host->failure_position = host->call.position;
+  if (host->stop_on_failure) return HB_HOST_FAILED;
+  host->touched = true;
+  host->place.skip = 0;
+  host->place.failed++;
+  if (host->call.cause == HB_CAUSE_EVENT) keep_failure(host, frame);
+  return HB_HOST_DONE;
+}
+
+/* ---- calls */
+
+static struct hbp_bytes bytes_of(struct hb_slice slice) {
+  return (struct hbp_bytes){slice.data, slice.size};
+}
+
+static struct hbp_time time_of(struct hb_time time) {
+  return (struct hbp_time){.seconds = time.seconds, .nanos = time.nanos, .present = time.present};
+}
+
+/* The timer that fires next is gone afterwards, unless the call was cut. */
+static enum hb_host_result run_timer(struct hb_host *host, int64_t position, struct hb_err *err) {
+  const struct hb_event_timer *timer = hb_event_timers_first(&host->timers);
+  struct hb_timer_row row = hb_event_timer_row(timer);
+  struct hbp_timer given = {.size = sizeof given,
+                            .key = bytes_of(row.key),
+                            .name = bytes_of(row.name),
+                            .time = time_of(row.time),
+                            .position = position,
+                            .watermark = time_of(host->place.watermark)};
+  uint8_t *key = hb_memdup(row.key.data, row.key.size);
+  hb_user_call_begin(host, HB_CAUSE_TIMER, position, hb_slice_of(key, row.key.size), row.time);
+  int code = HBP_OK;
+  if (host->processor->on_timer) {
+    code = host->processor->on_timer(host->self, &host->calls, &given);
+  }
+  /* It is not set any more when what the call sets takes its place; a cut call runs again. */
+  bool again = host->call.cut && code == HBP_OK && !host->call.failed;
+  bool stops = host->stop_on_failure && (code != HBP_OK || host->call.failed);
+  if (!again && !stops && host->broken.code == HB_OK) hb_event_timers_remove(&host->timers, timer);
+  enum hb_host_result result = end_call(host, code, (struct hb_slice){0}, err);
+  free(key);
+  if (result == HB_HOST_DONE) host->place.timers_fired++;
+  return result;
+}
+
+static enum hb_host_result run_event(struct hb_host *host, const struct hb_event *event,
+                                     int64_t position, struct hb_err *err) {
+  struct hbp_event given = {.size = sizeof given,
+                            .key = bytes_of(hb_event_key(event)),
+                            .payload = bytes_of(hb_event_payload(event)),
+                            .position = position,
+                            .sequence = event->sequence,
+                            .time = time_of(event->time),
+                            .watermark = time_of(host->place.watermark),
+                            .initial = (event->flags & HB_EVENT_INITIAL) != 0,
+                            .last = (event->flags & HB_EVENT_LAST) != 0};
+  struct hb_slice frame = hb_event_frame(event);
+  size_t lead = 1; /* the tag; then the length, whose last byte is below 0x80 */
+  while (lead < frame.size && frame.data[lead] >= 0x80) lead++;
+  lead++;
+  given.encoded = (struct hbp_bytes){frame.data + lead, frame.size - lead};
+  hb_user_call_begin(host, HB_CAUSE_EVENT, position, hb_event_key(event), event->time);
+  int code = host->processor->on_event(host->self, &host->calls, &given);
+  return end_call(host, code, frame, err);
+}
+
+static enum hb_host_result run_end(struct hb_host *host, int64_t position, struct hb_slice key,
+                                   struct hb_err *err) {
+  struct hbp_end given = {.size = sizeof given,
+                          .key = bytes_of(key),
+                          .position = position,
+                          .watermark = time_of(host->place.watermark)};
+  hb_user_call_begin(host, HB_CAUSE_END, position, key, host->place.watermark);
+  int code = host->processor->on_end(host->self, &host->calls, &given);
+  return end_call(host, code, (struct hb_slice){0}, err);
+}
+
+/* ---- events */
+
+static bool is_due(const struct hb_host *host, struct hb_time time) {
+  const struct hb_event_timer *timer = hb_event_timers_first(&host->timers);
+  return timer && time.present && hb_time_compare(timer->time, time) <= 0;
+}
+
+enum hb_host_result hb_host_event(struct hb_host *host, const struct hb_event *event,
+                                  int64_t position, struct hb_err *err) {
+  HB_ASSERT(position >= host->place.position && host->place.phase == HB_PHASE_EVENTS);
+  host->place.position = position;
+  while (is_due(host, event->time)) {
+    if (is_full(host)) return HB_HOST_FULL;
+    enum hb_host_result result = run_timer(host, position, err);
+    if (result != HB_HOST_DONE) return result;
+  }
+  if (is_full(host)) return HB_HOST_FULL;
+  enum hb_host_result result = run_event(host, event, position, err);
+  if (result != HB_HOST_DONE) return result;
+  if (hb_time_compare(event->time, host->place.watermark) > 0) host->place.watermark = event->time;
+  host->place.position = position + 1;
+  host->place.events++;
+  host->events++;
+  return HB_HOST_DONE;
+}
+
+void hb_host_skip_to(struct hb_host *host, int64_t position) {
+  if (position <= host->place.position) return;
+  host->place.position = position;
+  host->touched = true;
+}
+
+/* ---- the end */
+
+static enum hb_host_result last_timers(struct hb_host *host, int64_t position, struct hb_err *err) {
+  while (hb_event_timers_first(&host->timers)) {
+    if (is_full(host)) return HB_HOST_FULL;
+    enum hb_host_result result = run_timer(host, position, err);
+    if (result != HB_HOST_DONE) return result;
+  }
+  /* The walk over keys sees the store: what it lacks is committed first. */
+  host->place.phase = host->processor->on_end ? HB_PHASE_KEYS : HB_PHASE_ENDED;
+  host->touched = true;
+  return HB_HOST_FULL;
+}
+
+static enum hb_host_result last_keys(struct hb_host *host, int64_t position, struct hb_err *err) {
+  struct hb_buf key = {0};
+  enum hb_host_result result = HB_HOST_DONE;
+  while (result == HB_HOST_DONE) {
+    if (is_full(host)) {
+      result = HB_HOST_FULL;
+      break;
+    }
+    bool found = false;
+    hb_buf_clear(&key);
+    enum hb_code code = host->source.next_key(host->source.context, host->place.has_end_key,
+                                              host->place.end_key, &found, &key, err);
+    if (code != HB_OK) result = HB_HOST_ERROR;
+    if (code != HB_OK || !found) break;
+    result = run_end(host, position, hb_buf_view(&key), err);
+    if (result != HB_HOST_DONE) break;
+    set_end_key(host, hb_buf_view(&key));
+    host->events++;
+  }
+  hb_buf_done(&key);
+  if (result != HB_HOST_DONE) return result;
+  host->place.phase = HB_PHASE_ENDED;
+  host->touched = true;
+  return HB_HOST_DONE;
+}
+
+enum hb_host_result hb_host_end(struct hb_host *host, int64_t position, struct hb_err *err) {
+  if (host->place.phase == HB_PHASE_ENDED) return HB_HOST_DONE;
+  HB_ASSERT(position >= host->place.position);
+  host->place.position = position;
+  if (host->place.phase == HB_PHASE_EVENTS) {
+    host->place.phase = HB_PHASE_TIMERS;
+    host->touched = true;
+  }
+  if (host->place.phase == HB_PHASE_TIMERS) return last_timers(host, position, err);
+  return last_keys(host, position, err);
+}

@@ -1,0 +1,107 @@
+/* What the host's rooms share: host.c (what runs when), call.c (what user code may do), bundle.c
+ * (what a commit gets). */
+#ifndef HB_PROCESSING_HOST_INTERNAL_H
+#define HB_PROCESSING_HOST_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "processing/cache_internal.h"
+#include "processing/host.h"
+#include "processing/timers_internal.h"
+
+enum { HB_EXPLANATION_MAX = 1000 };
+
+/* Numbers as in holdback.v1.ResultKind. */
+enum hb_cause { HB_CAUSE_EVENT = 1, HB_CAUSE_TIMER = 2, HB_CAUSE_END = 3 };
+
+struct hb_result {
+  size_t offset; /* in host->frames */
+  uint32_t size;
+  struct hb_time max_time; /* the largest of all results up to this one */
+};
+
+/* What the call at hand sets, applied when it has succeeded. */
+struct hb_timer_op {
+  bool set;
+  struct hb_time time;
+  size_t name_offset; /* in host->names */
+  size_t name_size;
+};
+
+struct hb_failure {
+  int64_t position;
+  size_t offset; /* in host->failed_bytes: frame, then explanation */
+  size_t frame_size;
+  size_t explanation_size;
+};
+
+/* The call of user code that runs. */
+struct hb_user_call {
+  enum hb_cause cause;
+  int64_t position;
+  struct hb_slice key;
+  struct hb_time time; /* results get it */
+  uint64_t emitted;    /* results, those skipped or cut off included */
+  size_t first_result; /* what the bundle had before */
+  size_t first_byte;
+  struct hb_time first_time;
+  bool cut; /* the bundle has no room for all of its results */
+  bool failed;
+};
+
+struct hb_host {
+  const struct hbp_processor *processor;
+  void *self;
+  struct hb_state_source source;
+  struct hb_host_budget budget;
+  bool stop_on_failure;
+  struct hbp_host calls; /* what user code gets */
+
+  struct hb_processor_place place;
+  struct hb_buf end_key;
+  bool touched; /* since the last commit */
+  struct hb_cache cache;
+  struct hb_event_timers timers;
+
+  struct hb_user_call call;
+  struct hb_timer_op *ops;
+  size_t ops_count;
+  size_t ops_cap;
+  struct hb_buf names;
+  struct hb_buf explanation; /* of the last failure */
+  int64_t failure_position;
+  struct hb_err broken; /* code != HB_OK: the source failed */
+
+  /* The bundle under construction. */
+  uint32_t events;
+  struct hb_buf frames;
+  struct hb_result *results;
+  size_t results_count;
+  size_t results_cap;
+  struct hb_failure *failures;
+  size_t failures_count;
+  size_t failures_cap;
+  struct hb_buf failed_bytes;
+
+  struct hb_bundle bundle;
+  size_t states_cap;
+  size_t timers_cap;
+  size_t gone_cap;
+  size_t blocks_cap;
+  size_t rows_cap;
+};
+
+/* call.c */
+void hb_user_call_init(struct hb_host *host);
+void hb_user_call_begin(struct hb_host *host, enum hb_cause cause, int64_t position,
+                        struct hb_slice key, struct hb_time time);
+/* After the call has returned `code`. True: what it did stands; false: none of it does, or with
+ * call.cut only the results that had room. */
+bool hb_user_call_end(struct hb_host *host, int code);
+
+/* bundle.c */
+void hb_bundle_done(struct hb_host *host);
+
+#endif

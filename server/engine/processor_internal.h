@@ -1,0 +1,224 @@
+/* A processor inside the engine, and all of them. Who owns what: processor.c. */
+#ifndef HB_SERVER_ENGINE_PROCESSOR_INTERNAL_H
+#define HB_SERVER_ENGINE_PROCESSOR_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mailbox.h"
+#include "processing/host.h"
+#include "server/engine/processors.h"
+#include "server/engine/stream_internal.h"
+#include "storage/processor.h"
+#include "storage/processor_rows.h"
+#include "storage/write.h"
+
+struct hb_engine;
+struct hb_job;
+
+/* Code that is ready to run. */
+struct hb_attached_code {
+  const struct hbp_processor *code;
+  void *library; /* of a shared object */
+  void *self;
+};
+
+/* What the thread hands to the sequencer, one at a time, and what came of it. */
+enum hb_bundle_fate {
+  HB_BUNDLE_NONE,
+  HB_BUNDLE_OUT,
+  HB_BUNDLE_WRITTEN,
+  HB_BUNDLE_LATER, /* not written, for the disk is full: to be handed in again */
+  HB_BUNDLE_LOST,  /* nobody knows: begin anew at what is stored, once the store is open again */
+  HB_BUNDLE_GONE   /* never, for it is detached */
+};
+struct hb_processor_commit {
+  struct hb_node node; /* first */
+  struct hb_processor *processor;
+  struct hb_write *write;
+  const struct hb_bundle *bundle; /* NULL: rows only. The thread's, which waits */
+  uint64_t epoch;                 /* of the store that the write is for */
+  uint64_t bytes;                 /* of it, about */
+  bool durable;                   /* to be fsynced before it is answered */
+  bool frees;                     /* it takes no space: also where the disk is full */
+};
+
+/* The mark before loaded code runs. */
+struct hb_processor_mark {
+  bool stored;
+  bool ours; /* else a process that ended left it */
+  struct hb_processor_attempt attempt;
+};
+
+/* What hb_processor.call_began_ms says beside a time. */
+enum { HB_CALL_NONE = 0 };
+#define HB_CALL_IN_STORE (UINT64_MAX - 1) /* user code asked for a state, which is being read */
+#define HB_CALL_ABANDONED UINT64_MAX      /* nobody waits for its return */
+
+struct hb_processor {
+  _Atomic uint32_t refs;
+  /* Immutable. */
+  struct hb_engine *engine;
+  struct hb_processor_id id;
+  struct hb_stream *stream;  /* reference */
+  struct hb_stream *results; /* reference */
+  struct hb_buf parameters;
+
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  /* Protected by mutex. */
+  struct hb_processor_config config; /* the names are immutable */
+  bool stopping;                     /* its thread is to end */
+  bool news;                         /* something was published, or the store is another one */
+  bool kicked;                       /* the second of these, or there is space again */
+  enum hb_bundle_fate fate;
+  struct hb_processor_info
+      info; /* as of its last commit; names, lag, parameters are filled later */
+
+  /* Sequencer's thread only (open.c before it runs). */
+  bool gone; /* detached, or the stream is deleted: nothing is written */
+  bool seen; /* in the store that was opened again */
+  /* Its thread reads it while it holds the store and no bundle of it is out. end_key lies in
+   * committed_key. */
+  struct hb_processor_place committed;
+  struct hb_buf committed_key;
+  bool told_stuck;
+
+  /* When the call of user code began that runs now (monotonic), or a HB_CALL. Whoever changes it
+   * from a time to ABANDONED may end the engine: the thread touches nothing of it any more. */
+  _Atomic uint64_t call_began_ms;
+
+  /* Protected by the mutex of all of them. */
+  struct hb_processor *next_running;
+
+  /* Its thread only (whoever makes it before). */
+  struct hb_attached_code attached;
+  struct hb_host *host;
+  struct hb_write *write;
+  struct hb_processor_commit commit;
+  struct hb_watch watch;
+  uint64_t epoch; /* of the store that host and write belong to */
+  bool lost;      /* what became of a bundle is not known: they wait for another store */
+  bool abandoned;
+  uint64_t began_ms; /* of the call that runs */
+  struct hb_processor_mark mark;
+  int64_t one_by_one_until;
+};
+
+/* All processors of all streams. */
+struct hb_processors {
+  pthread_mutex_t mutex;
+  pthread_cond_t ended;
+  /* Protected by mutex. */
+  struct hb_processor **items; /* references; in the order of attaching */
+  size_t count;
+  size_t cap;
+  struct hb_processor *running; /* those with a thread */
+  bool stopping;                /* no thread begins any more */
+  atomic_bool stuck;
+};
+
+void hb_processors_init(struct hb_processors *processors);
+void hb_processors_done(struct hb_processors *processors);
+/* Start the threads of those that run. */
+void hb_processors_start(struct hb_engine *engine);
+/* End them; one whose user code does not come back is left alone. */
+void hb_processors_stop(struct hb_engine *engine);
+/* Those that wait for the store look again. */
+void hb_processors_kick(struct hb_engine *engine);
+/* A thread begins, or is about to end: then its reference goes. False: none begins any more. */
+bool hb_processors_enter(struct hb_engine *engine, struct hb_processor *processor);
+void hb_processors_leave(struct hb_engine *engine, struct hb_processor *processor);
+/* The store failed: no results are shown until it was opened again. Sequencer's thread. */
+void hb_processors_mark_lost(struct hb_engine *engine);
+/* Share no results, forget what was not shown yet. Sequencer's thread. */
+void hb_processors_reset_results(struct hb_engine *engine);
+
+/* ---- processor.c */
+struct hb_processor *hb_processor_create(struct hb_engine *engine, struct hb_processor_id id,
+                                         struct hb_stream *stream, struct hb_stream *results,
+                                         const struct hb_processor_config *config,
+                                         const struct hb_processor_place *place);
+struct hb_processor *hb_processor_ref(struct hb_processor *processor);
+void hb_processor_unref(struct hb_processor *processor);
+/* A reference, or NULL. */
+struct hb_processor *hb_processors_find(struct hb_engine *engine, uint64_t stream,
+                                        const char *name);
+void hb_processors_add(struct hb_engine *engine, struct hb_processor *processor);
+void hb_processors_remove(struct hb_engine *engine, struct hb_processor *processor);
+/* The log of results of a new or stored processor, published. One reference. Sequencer's thread. */
+struct hb_stream *hb_results_create(struct hb_engine *engine, struct hb_processor_id id,
+                                    const char *name, const struct hb_processor_place *place);
+/* Its thread is to end. Any thread. */
+void hb_processor_end(struct hb_processor *processor);
+/* What is stored says something else than what was known, since the store was opened again.
+ * Sequencer's thread. */
+void hb_processor_set(struct hb_engine *engine, struct hb_processor *processor,
+                      const struct hb_stored_processor *stored);
+/* When its user code was called, in monotonic milliseconds; 0: none runs. Any thread. */
+uint64_t hb_processor_call_ms(struct hb_processor *processor);
+/* Sequencer's thread: the bundle's blocks and place are what is shown next. */
+void hb_processor_note_written(struct hb_engine *engine, struct hb_processor *processor,
+                               const struct hb_bundle *bundle);
+void hb_processor_answer(struct hb_processor *processor, enum hb_bundle_fate fate);
+/* Sequencer's thread, each second: who has been in user code for too long. */
+void hb_processors_look(struct hb_engine *engine);
+
+/* ---- processor_run.c */
+void hb_processor_start(struct hb_processor *processor);
+/* The store is open and the one that host and write belong to, until hb_processor_leave_store.
+ * Its thread. */
+bool hb_processor_enter_store(struct hb_processor *processor);
+void hb_processor_leave_store(struct hb_processor *processor);
+bool hb_processor_should_stop(struct hb_processor *processor);
+
+/* ---- processor_feed.c: its thread */
+extern const struct hb_state_source hb_processor_source; /* context: the processor */
+/* Up to one bundle of what lies between its place and the frontier. */
+void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t frontier);
+/* The sealed stream ends there: timers and keys that are left, up to one bundle. */
+void hb_processor_finish(struct hb_processor *processor, int64_t end);
+/* Around user code. False: it was abandoned meanwhile. */
+void hb_processor_call_begin(struct hb_processor *processor);
+HB_MUST_CHECK bool hb_processor_call_end(struct hb_processor *processor);
+
+/* ---- processor_commit.c: the thread's; false: nothing was written, or nobody knows */
+bool hb_processor_commit(struct hb_processor *processor, int64_t frontier);
+/* Before a bundle of loaded code runs. False also where it was tried too often: suspended then. */
+bool hb_processor_begin_attempt(struct hb_processor *processor, int64_t frontier);
+void hb_processor_clear_attempt(struct hb_processor *processor);
+/* It stops for good, durably, at the place of its host. */
+void hb_processor_suspend(struct hb_processor *processor, const char *why);
+/* It stops until the next start. */
+void hb_processor_fail(struct hb_processor *processor, const struct hb_err *err);
+/* What the info says from now on. */
+void hb_processor_show(struct hb_processor *processor);
+
+/* ---- processor_code.c: any thread but the sequencer */
+HB_MUST_CHECK enum hb_code hb_attached_code_find(struct hb_engine *engine, const char *name,
+                                                 struct hb_slice parameters,
+                                                 struct hb_attached_code *out, struct hb_err *err);
+void hb_attached_code_done(struct hb_attached_code *attached);
+bool hb_processor_name_is_valid(const char *name);
+
+/* ---- processor_admin.c */
+/* Background: what may wait for user code or a disk; then the job goes to the sequencer. */
+void hb_attach_prepare(struct hb_engine *engine, struct hb_node *node);
+HB_MUST_CHECK enum hb_code hb_attach_processor(struct hb_engine *engine, struct hb_job *job,
+                                               struct hb_err *err);
+HB_MUST_CHECK enum hb_code hb_detach_processor(struct hb_engine *engine, struct hb_job *job,
+                                               struct hb_err *err);
+/* The job is over. */
+void hb_attach_done(struct hb_job *job);
+/* Those of the stream as stored; `again`: in a store that was opened again, where those that are
+ * known stay the same objects. */
+HB_MUST_CHECK enum hb_code hb_processors_recover(struct hb_engine *engine, struct hb_stream *stream,
+                                                 bool again, struct hb_err *err);
+/* The stream is deleted. Sequencer's thread. */
+void hb_processors_forget(struct hb_engine *engine, uint64_t stream);
+
+#endif

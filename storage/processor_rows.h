@@ -1,0 +1,87 @@
+/* What is kept about an attached processor, as values; shared by who runs one and who stores it.
+ * Slices are borrowed from whoever gives them. */
+#ifndef HB_STORAGE_PROCESSOR_ROWS_H
+#define HB_STORAGE_PROCESSOR_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/types.h"
+
+enum { HB_PROCESSOR_NAME_MAX = 64, HB_SUSPENDED_WHY_MAX = 1000 };
+
+/* One attached processor: its stream, and a number from the counter that numbers streams. */
+struct hb_processor_id {
+  uint64_t stream;
+  uint64_t processor;
+};
+
+/* What it was attached with, and whether it runs. */
+struct hb_processor_config {
+  char name[HB_PROCESSOR_NAME_MAX + 1];      /* of the attachment, unique in its stream */
+  char processor[HB_PROCESSOR_NAME_MAX + 1]; /* which code runs */
+  struct hb_slice parameters;                /* encoded by who attaches; compared as bytes */
+  bool loaded;                               /* from a shared object */
+  bool stop_on_failure;
+  bool detached; /* its state is kept, nothing runs */
+  bool suspended;
+  int64_t suspended_at;                         /* where suspended */
+  char suspended_why[HB_SUSPENDED_WHY_MAX + 1]; /* where suspended */
+};
+
+/* Written before loaded code runs, since it may end the process: how often it was tried there. */
+struct hb_processor_attempt {
+  int64_t position;
+  uint32_t attempts;
+  int64_t until; /* events below were in the bundle that was tried; one by one from now on */
+};
+
+/* How far it is. Written by the commit that carries what was done up to here, so that it always
+ * says what the other rows contain (exactly once). */
+enum hb_phase {
+  HB_PHASE_EVENTS = 0, /* position: the next event */
+  HB_PHASE_TIMERS = 1, /* the stream is sealed and its events are done: timers that are left */
+  HB_PHASE_KEYS = 2,   /* then on_end, key by key */
+  HB_PHASE_ENDED = 3   /* nothing will come any more */
+};
+struct hb_processor_place {
+  enum hb_phase phase;
+  int64_t position; /* everything below it is done */
+  uint64_t skip;    /* results of the call to make next that are committed already */
+  bool has_end_key; /* KEYS: end_key and all before it are done */
+  struct hb_slice end_key;
+  struct hb_time watermark;    /* of the events below `position` */
+  int64_t next_result;         /* position that the next result gets */
+  struct hb_time results_time; /* the largest event time of a result */
+  uint64_t next_creation;      /* order in which timers were set */
+  uint64_t events;
+  uint64_t timers_fired;
+  uint64_t failed;            /* events, timers and ends that user code gave up */
+  uint64_t unprocessed_bytes; /* kept of them */
+};
+
+/* A state: `key` is the user's, `name` the processor's. */
+struct hb_state_row {
+  struct hb_slice key;
+  struct hb_slice name;
+  bool present; /* false: to be removed */
+  struct hb_slice value;
+};
+
+struct hb_timer_row {
+  struct hb_time time; /* present */
+  struct hb_slice key;
+  uint64_t creation;
+  struct hb_slice name;
+};
+
+/* What user code gave up. */
+struct hb_failure_row {
+  int64_t position;
+  struct hb_slice frame;
+  struct hb_slice explanation;
+};
+
+#endif

@@ -1,0 +1,174 @@
+/* The values of a processor's rows in bytes, and what is none. */
+#include "storage/record_processor_internal.h"
+
+#include <string.h>
+
+#include "storage/record_bytes_internal.h"
+#include "storage/record_internal.h"
+
+enum { FLAG_LOADED = 1, FLAG_STOP = 2, FLAG_DETACHED = 4, FLAG_SUSPENDED = 8, FLAGS_ALL = 15 };
+enum { FLAG_END_KEY = 1, FLAG_WATERMARK = 2, FLAG_RESULTS_TIME = 4, PLACE_FLAGS_ALL = 7 };
+
+static void add_u8(struct hb_buf *out, uint8_t value) { hb_buf_append_u8(out, value); }
+
+/* ---- configuration */
+
+static void add_name(struct hb_buf *out, const char *name) {
+  size_t size = strlen(name);
+  add_u8(out, (uint8_t)size);
+  hb_buf_append(out, name, size);
+}
+
+static void take_text(struct hb_cursor *cursor, size_t size, size_t size_max, char *out) {
+  const uint8_t *at = hb_take(cursor, size);
+  if (at && (size > size_max || memchr(at, 0, size))) cursor->ok = false;
+  if (!at || !cursor->ok) return;
+  memcpy(out, at, size);
+  out[size] = '\0';
+}
+
+void hb_record_put_processor(struct hb_buf *out, const struct hb_processor_config *config) {
+  add_u8(out, HB_RECORD_VERSION);
+  add_u8(
+      out,
+      (uint8_t)((config->loaded ? FLAG_LOADED : 0) | (config->stop_on_failure ? FLAG_STOP : 0) |
+                (config->detached ? FLAG_DETACHED : 0) | (config->suspended ? FLAG_SUSPENDED : 0)));
+  add_name(out, config->name);
+  add_name(out, config->processor);
+  hb_add_i64(out, config->suspended ? config->suspended_at : 0);
+  size_t why = config->suspended ? strlen(config->suspended_why) : 0;
+  hb_add_u32(out, (uint32_t)why);
+  hb_buf_append(out, config->suspended_why, why);
+  hb_buf_append(out, config->parameters.data, config->parameters.size);
+}
+
+enum hb_code hb_record_get_processor(struct hb_slice value, struct hb_processor_config *out,
+                                     struct hb_err *err) {
+  struct hb_cursor cursor;
+  enum hb_code code = hb_record_begin(value, "processor", &cursor, err);
+  if (code) return code;
+  struct hb_processor_config config = {.loaded = false};
+  uint8_t flags = hb_take_u8(&cursor);
+  if (flags > FLAGS_ALL) cursor.ok = false;
+  config.loaded = flags & FLAG_LOADED;
+  config.stop_on_failure = flags & FLAG_STOP;
+  config.detached = flags & FLAG_DETACHED;
+  config.suspended = flags & FLAG_SUSPENDED;
+  take_text(&cursor, hb_take_u8(&cursor), HB_PROCESSOR_NAME_MAX, config.name);
+  take_text(&cursor, hb_take_u8(&cursor), HB_PROCESSOR_NAME_MAX, config.processor);
+  config.suspended_at = hb_take_i64(&cursor);
+  take_text(&cursor, hb_take_u32(&cursor), HB_SUSPENDED_WHY_MAX, config.suspended_why);
+  config.parameters = hb_slice_of(cursor.at, cursor.left);
+  (void)hb_take(&cursor, cursor.left);
+  code = hb_record_end(&cursor, "processor", value.size, err);
+  if (!code) *out = config;
+  return code;
+}
+
+/* ---- place */
+
+static void add_time(struct hb_buf *out, struct hb_time time) {
+  hb_add_i64(out, time.present ? time.seconds : 0);
+  hb_add_u32(out, time.present ? (uint32_t)time.nanos : 0);
+}
+
+static struct hb_time take_time(struct hb_cursor *cursor, bool present) {
+  struct hb_time time = {.present = present, .seconds = hb_take_i64(cursor)};
+  uint32_t nanos = hb_take_u32(cursor);
+  if (nanos > 999999999) cursor->ok = false;
+  time.nanos = (int32_t)nanos;
+  return time;
+}
+
+void hb_record_put_place(struct hb_buf *out, const struct hb_processor_place *place) {
+  add_u8(out, HB_RECORD_VERSION);
+  add_u8(out, (uint8_t)((place->has_end_key ? FLAG_END_KEY : 0) |
+                        (place->watermark.present ? FLAG_WATERMARK : 0) |
+                        (place->results_time.present ? FLAG_RESULTS_TIME : 0)));
+  add_u8(out, (uint8_t)place->phase);
+  hb_add_i64(out, place->position);
+  hb_add_u64(out, place->skip);
+  add_time(out, place->watermark);
+  hb_add_i64(out, place->next_result);
+  add_time(out, place->results_time);
+  hb_add_u64(out, place->next_creation);
+  hb_add_u64(out, place->events);
+  hb_add_u64(out, place->timers_fired);
+  hb_add_u64(out, place->failed);
+  hb_add_u64(out, place->unprocessed_bytes);
+  if (place->has_end_key) hb_buf_append(out, place->end_key.data, place->end_key.size);
+}
+
+enum hb_code hb_record_get_place(struct hb_slice value, struct hb_processor_place *out,
+                                 struct hb_err *err) {
+  struct hb_cursor cursor;
+  enum hb_code code = hb_record_begin(value, "processor's place", &cursor, err);
+  if (code) return code;
+  struct hb_processor_place place = {.skip = 0};
+  uint8_t flags = hb_take_u8(&cursor);
+  uint8_t phase = hb_take_u8(&cursor);
+  if (flags > PLACE_FLAGS_ALL || phase > HB_PHASE_ENDED) cursor.ok = false;
+  place.phase = (enum hb_phase)phase;
+  place.position = hb_take_i64(&cursor);
+  place.skip = hb_take_u64(&cursor);
+  place.watermark = take_time(&cursor, flags & FLAG_WATERMARK);
+  place.next_result = hb_take_i64(&cursor);
+  place.results_time = take_time(&cursor, flags & FLAG_RESULTS_TIME);
+  place.next_creation = hb_take_u64(&cursor);
+  place.events = hb_take_u64(&cursor);
+  place.timers_fired = hb_take_u64(&cursor);
+  place.failed = hb_take_u64(&cursor);
+  place.unprocessed_bytes = hb_take_u64(&cursor);
+  place.has_end_key = flags & FLAG_END_KEY;
+  if (place.has_end_key) {
+    place.end_key = hb_slice_of(cursor.at, cursor.left);
+    (void)hb_take(&cursor, cursor.left);
+  }
+  if (place.next_result < 0) cursor.ok = false;
+  code = hb_record_end(&cursor, "processor's place", value.size, err);
+  if (!code) *out = place;
+  return code;
+}
+
+/* ---- attempts, failures */
+
+void hb_record_put_attempt(struct hb_buf *out, const struct hb_processor_attempt *attempt) {
+  add_u8(out, HB_RECORD_VERSION);
+  hb_add_i64(out, attempt->position);
+  hb_add_u32(out, attempt->attempts);
+  hb_add_i64(out, attempt->until);
+}
+
+enum hb_code hb_record_get_attempt(struct hb_slice value, struct hb_processor_attempt *out,
+                                   struct hb_err *err) {
+  struct hb_cursor cursor;
+  enum hb_code code = hb_record_begin(value, "processor's attempt", &cursor, err);
+  if (code) return code;
+  struct hb_processor_attempt attempt = {.position = hb_take_i64(&cursor)};
+  attempt.attempts = hb_take_u32(&cursor);
+  attempt.until = hb_take_i64(&cursor);
+  code = hb_record_end(&cursor, "processor's attempt", value.size, err);
+  if (!code) *out = attempt;
+  return code;
+}
+
+void hb_record_put_failure(struct hb_buf *out, uint64_t processor,
+                           const struct hb_failure_row *row) {
+  hb_add_u64(out, processor);
+  hb_add_u32(out, (uint32_t)row->explanation.size);
+  hb_buf_append(out, row->explanation.data, row->explanation.size);
+  hb_buf_append(out, row->frame.data, row->frame.size);
+}
+
+enum hb_code hb_record_get_failure(struct hb_slice bytes, uint64_t *out_processor,
+                                   struct hb_failure_row *out, struct hb_err *err) {
+  struct hb_cursor cursor = {.at = bytes.data, .left = bytes.size, .ok = true};
+  uint64_t processor = hb_take_u64(&cursor);
+  uint32_t size = hb_take_u32(&cursor);
+  const uint8_t *explanation = hb_take(&cursor, size);
+  if (!cursor.ok) return hb_err_set(err, HB_CORRUPT, NULL, "failure: wrong size");
+  *out_processor = processor;
+  out->explanation = hb_slice_of(explanation, size);
+  out->frame = hb_slice_of(cursor.at, cursor.left);
+  return HB_OK;
+}

@@ -1,0 +1,82 @@
+#include "storage/record_processor_internal.h"
+
+#include "storage/test_store_internal.h"
+
+/* Every shortening, a byte too many and an unknown version of a value are refused, none is read
+ * past its end. */
+static void check(const struct hb_buf *value,
+                  enum hb_code (*decode)(struct hb_slice value, struct hb_err *err),
+                  bool open_ended) {
+  struct hb_err err;
+  assert_int_equal(decode(hb_buf_view(value), &err), HB_OK);
+  for (size_t size = 0; size < value->size; size++) {
+    uint8_t *exact = hb_memdup(value->data, size);
+    enum hb_code code = decode(hb_slice_of(exact, size), &err);
+    free(exact);
+    if (!open_ended) assert_int_equal(code, HB_CORRUPT);
+  }
+  struct hb_buf other = {0};
+  hb_buf_append(&other, value->data, value->size);
+  hb_buf_append_u8(&other, 0);
+  if (!open_ended) assert_int_equal(decode(hb_buf_view(&other), &err), HB_CORRUPT);
+  other.data[0] = 2;
+  assert_int_equal(decode(hb_buf_view(&other), &err), HB_VERSION);
+  hb_buf_done(&other);
+}
+
+static enum hb_code get_processor(struct hb_slice value, struct hb_err *err) {
+  struct hb_processor_config out;
+  return hb_record_get_processor(value, &out, err);
+}
+
+static enum hb_code get_place(struct hb_slice value, struct hb_err *err) {
+  struct hb_processor_place out;
+  return hb_record_get_place(value, &out, err);
+}
+
+static enum hb_code get_attempt(struct hb_slice value, struct hb_err *err) {
+  struct hb_processor_attempt out;
+  return hb_record_get_attempt(value, &out, err);
+}
+
+static void test_values(void **state) {
+  (void)state;
+  struct hb_buf value = {0};
+  struct hb_processor_config config = {.name = "n", .processor = "p"};
+  hb_record_put_processor(&value, &config);
+  check(&value, get_processor, true);
+  hb_buf_clear(&value);
+  struct hb_processor_place place = {.position = 3};
+  hb_record_put_place(&value, &place);
+  check(&value, get_place, false);
+  hb_buf_clear(&value);
+  struct hb_processor_attempt attempt = {.position = 3, .attempts = 1};
+  hb_record_put_attempt(&value, &attempt);
+  check(&value, get_attempt, false);
+  hb_buf_done(&value);
+}
+
+/* Flags and names that no version wrote are damage. */
+static void test_damage(void **state) {
+  (void)state;
+  struct hb_buf value = {0};
+  struct hb_err err;
+  struct hb_processor_config config = {.name = "name", .processor = "p"};
+  hb_record_put_processor(&value, &config);
+  value.data[1] = 0x80;
+  assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
+  value.data[1] = 0;
+  value.data[4] = 0; /* a NUL in the name */
+  assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
+  hb_buf_clear(&value);
+  struct hb_processor_place place = {.position = 3};
+  hb_record_put_place(&value, &place);
+  value.data[2] = 4; /* phase */
+  assert_int_equal(get_place(hb_buf_view(&value), &err), HB_CORRUPT);
+  hb_buf_done(&value);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_damage)};
+  return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}

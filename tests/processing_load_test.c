@@ -1,0 +1,243 @@
+/* Shared objects: what is refused at attach, what a crash in their code does, and Beam's cases for
+ * global sequences (docs: the ids) with a loaded processor, from the command to its results. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/command.h"
+#include "tests/lib/server.h"
+
+static const char *holdbackd;
+static const char *holdback;
+static char processors[512];
+
+struct world {
+  struct hbt_tempdir dir;
+  struct hbt_server server;
+  struct hbt_command command;
+};
+
+static int setup(void **state) {
+  struct world *world = calloc(1, sizeof *world);
+  hbt_tempdir_init(&world->dir, "load");
+  hbt_server_init(&world->server, holdbackd, &world->dir);
+  world->server.flags[0] = "--processor-dir";
+  world->server.flags[1] = processors;
+  world->command = (struct hbt_command){holdback, world->server.listen};
+  *state = world;
+  return hbt_server_start(&world->server) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  struct world *world = *state;
+  hbt_server_done(&world->server);
+  hbt_tempdir_done(&world->dir);
+  free(world);
+  return 0;
+}
+
+#define RUN(code, input, ...) hbt_command_expect(&world->command, code, input, __VA_ARGS__, NULL)
+#define DO(code, input, ...) free(RUN(code, input, __VA_ARGS__))
+
+/* ---- attaching */
+
+static void expect_refused(struct world *world, const char *processor, int code,
+                           const char *reason) {
+  struct hbt_run run = hbt_command(&world->command, NULL, "processor", "add", "p", processor, NULL);
+  assert_int_equal(run.code, code);
+  if (!strstr(run.err, reason)) fail_msg("%s", run.err);
+  hbt_run_done(&run);
+}
+
+/* Another interface, no symbol, no file: each is told as what it is, and nothing is attached. */
+static void test_refused(void **state) {
+  struct world *world = *state;
+  expect_refused(world, "old", 73, "PROCESSOR_ABI_MISMATCH");
+  expect_refused(world, "empty", 73, "PROCESSOR_SYMBOL_MISSING");
+  expect_refused(world, "none", 69, "PROCESSOR_NOT_FOUND");
+  char *list = RUN(0, NULL, "processor", "ls");
+  assert_string_equal(list, "");
+  free(list);
+}
+
+/* ---- Beam's cases */
+
+struct gs_case {
+  const char *id;
+  int first;
+  bool every_other;
+  const char *events;   /* sequence key payload, by spaces; in arrival order */
+  const char *expected; /* key payload of results, in order of their causes */
+  int code;             /* of send */
+};
+
+/* GS3 and GS4: what Beam reports as unprocessed is an outcome of ours (DUPLICATE, BEFORE_FIRST). */
+static const struct gs_case CASES[] = {
+    {"GS1", 0, false, "0 1 a 1 1 b 2 1 c 3 1 d 4 2 a 5 2 b", "1 a 1 ab 1 abc 1 abcd 2 a 2 ab", 0},
+    {"GS2", 0, false, "2 1 c 1 1 b 0 1 a 3 1 d 5 2 b 6 2 c 8 2 e 4 2 a 7 2 d",
+     "1 a 1 ab 1 abc 1 abcd 2 a 2 ab 2 abc 2 abcd 2 abcde", 0},
+    {"GS3", 0, false, "3 1 d 2 1 c 3 1 d 3 1 d 0 1 a 1 1 b 1 1 b 3 1 d", "1 a 1 ab 1 abc 1 abcd",
+     0},
+    {"GS4", 0, false, "3 1 d 2 1 c -1 1 early-1 -2 1 early-2 0 1 a 1 1 b", "1 a 1 ab 1 abc 1 abcd",
+     3},
+    {"GS5", 0, false, "0 1 a 1 1 b 2 1 BAD 3 1 c", "1 a 1 ab 1 abc", 0},
+    {"GS6", 0, true, "2 1 c 1 1 b 0 1 a 3 1 d 4 2 a 5 2 b", "1 a 1 abc 2 a", 0},
+    {"GS9", 0, false, "1 1 b 0 1 a 9223372036854775807 1 d 2 1 c", "1 a 1 ab 1 abc", 3},
+    {"GS10", 0, false, "0 1 a 1 1 b 2 1 z", "1 a 1 ab 1 abz", 0},
+    {"X8", 0, false, "-5 2 x 0 1 a", "1 a", 3},
+    {"X9", 0, false, "-5 2 x 0 1 a 1 1 b 2 2 c", "1 a 1 ab 2 c", 3},
+    {"GS12", 1, false, "1 A 1 2 B 2 3 A 3 4 A 4 5 B 5 7 B 7", "A 1 B 2 A 13 A 134 B 25", 0},
+};
+
+static char *lines_of(const char *events) {
+  char *copy = strdup(events);
+  char *lines = calloc(1, 100 * strlen(events) + 1);
+  char *rest = copy;
+  for (char *sequence; (sequence = strtok_r(rest, " ", &rest)) != NULL;) {
+    const char *key = strtok_r(rest, " ", &rest);
+    const char *payload = strtok_r(rest, " ", &rest);
+    sprintf(lines + strlen(lines), "{\"sequence\":%s,\"key\":\"%s\",\"payload\":\"%s\"}\n",
+            sequence, key, payload);
+  }
+  free(copy);
+  return lines;
+}
+
+/* "key payload key payload ..." */
+static char *results_of(const char *lines) {
+  char *out = calloc(1, strlen(lines) + 1);
+  while (*lines) {
+    json_error_t error;
+    json_t *root = json_loads(lines, JSON_DISABLE_EOF_CHECK, &error);
+    assert_non_null(root);
+    sprintf(out + strlen(out), "%s%s %s", *out ? " " : "",
+            json_string_value(json_object_get(root, "key")),
+            json_string_value(json_object_get(root, "payload")));
+    json_decref(root);
+    lines = strchr(lines, '\n') + 1;
+  }
+  return out;
+}
+
+static void run_case(struct world *world, const struct gs_case *row) {
+  char name[32];
+  char first[16];
+  char count[16];
+  snprintf(name, sizeof name, "%s", row->id);
+  for (char *at = name; *at; at++) *at = *at >= 'A' && *at <= 'Z' ? (char)(*at + 32) : *at;
+  snprintf(first, sizeof first, "%d", row->first);
+  DO(0, NULL, "stream", "add", name, "--first", first);
+  if (row->every_other) {
+    DO(0, NULL, "processor", "add", "p", "ordered", "-S", name, "-p", "every=2");
+  } else {
+    DO(0, NULL, "processor", "add", "p", "ordered", "-S", name);
+  }
+  char *lines = lines_of(row->events);
+  DO(row->code, lines, "send", "-S", name, "-");
+  int wanted = 1;
+  for (const char *at = row->expected; (at = strchr(at, ' ')) != NULL; at++) wanted++;
+  snprintf(count, sizeof count, "%d", wanted / 2);
+  free(RUN(0, NULL, "tail", "-S", name, "--processor", "p", "--count", count));
+  char *all = RUN(0, NULL, "tail", "-S", name, "--processor", "p", "--until-caught-up");
+  char *results = results_of(all);
+  if (strcmp(results, row->expected) != 0) {
+    fail_msg("%s: '%s', should be '%s'", row->id, results, row->expected);
+  }
+  free(lines);
+  free(all);
+  free(results);
+}
+
+static void test_beam(void **state) {
+  struct world *world = *state;
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) run_case(world, &CASES[i]);
+}
+
+/* ---- crashes */
+
+static json_t *info_of(struct world *world) {
+  char *text = RUN(0, NULL, "processor", "info", "p", "-S", "s", "--json");
+  json_error_t error;
+  json_t *root = json_loads(text, 0, &error);
+  assert_non_null(root);
+  free(text);
+  return root;
+}
+
+/* Code that ends the process twice at one event is suspended there, with the reason; everything
+ * else serves, and what came before is there, once. */
+static void test_crash(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--first", "1");
+  DO(0, NULL, "processor", "add", "other", "count", "-S", "s");
+  char *lines = lines_of("1 k a 2 k b 3 k CRASH 4 k d");
+  DO(0, lines, "send", "-S", "s", "-");
+  free(lines);
+  /* The process ends while this call is on its way, or just before it. */
+  struct hbt_run run =
+      hbt_command(&world->command, NULL, "processor", "add", "p", "ordered", "-S", "s", NULL);
+  hbt_run_done(&run);
+  int code;
+  int crashes = 0;
+  for (; crashes < 6 && hbt_child_wait(world->server.child, 3000, &code); crashes++) {
+    assert_int_equal(code, 128 + 6);
+    hbt_server_kill(&world->server);
+    while (!hbt_server_start(&world->server)) assert_true(++crashes < 6);
+  }
+  assert_true(crashes >= 2 && crashes <= 3);
+  json_t *info = info_of(world);
+  assert_string_equal(json_string_value(json_object_get(info, "state")), "SUSPENDED");
+  assert_int_equal(json_integer_value(json_object_get(info, "stopped_at")), 3);
+  assert_non_null(strstr(json_string_value(json_object_get(info, "reason")), "2 times"));
+  json_decref(info);
+  char *all = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--until-caught-up");
+  char *results = results_of(all);
+  assert_string_equal(results, "k a k ab");
+  free(all);
+  free(results);
+  DO(0, "{\"sequence\":5,\"key\":\"k\",\"payload\":\"e\"}\n", "send", "-S", "s", "-");
+  DO(0, NULL, "tail", "-S", "s", "--processor", "other", "--count", "5");
+}
+
+/* Kills that have nothing to do with its code suspend nothing. */
+static void test_kill(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--first", "1");
+  DO(0, NULL, "processor", "add", "p", "ordered", "-S", "s");
+  for (int i = 1; i <= 4; i++) {
+    char line[100];
+    char count[8];
+    snprintf(line, sizeof line, "{\"sequence\":%d,\"key\":\"k\",\"payload\":\"%d\"}\n", i, i);
+    snprintf(count, sizeof count, "%d", i);
+    DO(0, line, "send", "-S", "s", "-");
+    DO(0, NULL, "tail", "-S", "s", "--processor", "p", "--count", count);
+    hbt_server_kill(&world->server);
+    assert_true(hbt_server_start(&world->server));
+  }
+  json_t *info = info_of(world);
+  assert_string_equal(json_string_value(json_object_get(info, "state")), "RUNNING");
+  assert_int_equal(json_integer_value(json_object_get(info, "results")), 4);
+  json_decref(info);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 4) return 2;
+  holdbackd = argv[1];
+  holdback = argv[2];
+  snprintf(processors, sizeof processors, "%s", argv[3]);
+  *strrchr(processors, '/') = '\0';
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_beam, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
