@@ -90,6 +90,7 @@ static struct hb_batch_list end_wait(struct hb_ordering *core, struct hb_batch *
 /* ---- handing back */
 
 void hb_queue_answer(struct hb_ordering *core, struct hb_batch *batch) {
+  if (batch->pinned) hb_per_key_unpin(core, batch);
   core->batch_bytes -= batch->bytes;
   batch->next = NULL;
   if (core->answered.last) {
@@ -147,6 +148,7 @@ void hb_ordering_submit(struct hb_ordering *core, struct hb_batch *batch) {
   core->round.prepared = false;
   batch->node.weight = ++core->arrivals;
   batch->needs_open = 0;
+  batch->pinned = 0;
   struct hb_call_wait *wait = hb_queue_find_wait(core, batch->call);
   if (wait) {
     batch->state = HB_BATCH_BEHIND;
