@@ -73,7 +73,7 @@ struct hb_job {
   struct hb_stream_config config;
   uint8_t incarnation[HB_INCARNATION_SIZE]; /* out, CREATE */
   /* CREATE with the settings that the stream has already is HB_OK; with others HB_EXISTS naming
-   * the first field that differs. HB_LIMIT: streams_max. HB_UNIMPLEMENTED: PER_KEY. */
+   * the first field that differs. HB_LIMIT: streams_max. */
   struct hb_err error;              /* out; code HB_OK on success */
   void (*done)(struct hb_job *job); /* on the threads of hb_append's `answered` */
   void *context;
