@@ -102,7 +102,6 @@ bool hb_verify_peers(struct hb_verify *verify) {
 
 static bool is_unused(enum hb_family family) {
   switch (family) {
-    case HB_FAMILY_KEYS:
     case HB_FAMILY_STATES:
     case HB_FAMILY_TIMERS:
     case HB_FAMILY_RESULTS:
@@ -114,6 +113,7 @@ static bool is_unused(enum hb_family family) {
     case HB_FAMILY_HELD:
     case HB_FAMILY_LOG:
     case HB_FAMILY_LISTS:
+    case HB_FAMILY_KEYS:
     case HB_FAMILY_GAPS:
     case HB_FAMILY_UNPROCESSED:
     case HB_FAMILY_PEERS:
