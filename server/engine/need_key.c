@@ -2,9 +2,10 @@
  * event that was released under a key and a sequence is the one that came again.
  *
  * The record bounds where the event lies. Where that is one position its block is read at once.
- * Else, above indexed_to, the log's tail is looked through once for all questions together; below
- * it the key's list is searched: positions and sequences ascend together, so each entry that is
- * looked at narrows the bounds from one side, and near the goal the list is just followed. */
+ * Else, above indexed_to, the log's tail is looked through once for all questions together. Below
+ * it the key's list tells: near its beginning by counting, for a key's events are numbered without
+ * gap; elsewhere by a search: positions and sequences ascend together, so each entry that is looked
+ * at narrows the bounds from one side, and near the goal the list is followed again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <xxhash.h>
@@ -16,7 +17,7 @@
 #include "storage/index.h"
 #include "storage/keys.h"
 
-enum { FOLLOW_MAX = 64, PROBES_MAX = 256 };
+enum { FOLLOW_MAX = 256, PROBES_MAX = 256 };
 
 /* A question whose answer is looked for. */
 struct search {
@@ -239,6 +240,23 @@ static enum hb_code probe(struct look *look, struct search *search, struct ancho
   return found ? answer_at(look, search, position, err) : lost(look, search, err);
 }
 
+/* Of a key with few events before it: its place in the list is its number, so the list alone tells
+ * the position. */
+static enum hb_code count_list(struct look *look, struct search *search, struct hb_err *err) {
+  const struct hb_key_record *record = &search->ask->record;
+  uint64_t before = (uint64_t)search->event->sequence - (uint64_t)record->first;
+  if (search->low == search->high || before > FOLLOW_MAX) return HB_OK;
+  bool found;
+  int64_t position;
+  enum hb_code code = nth_entry(look, search, record->first_position, look->indexed_to,
+                                (size_t)before + 1, &found, &position, err);
+  if (code != HB_OK) return code;
+  bool possible = found && position >= search->low && position <= search->high;
+  if (!possible) return lost(look, search, err);
+  search->low = search->high = position;
+  return HB_OK;
+}
+
 static enum hb_code search_list(struct look *look, struct search *search, struct hb_err *err) {
   const struct hb_key_record *record = &search->ask->record;
   struct anchors anchors = {.low_position = record->first_position,
@@ -256,6 +274,7 @@ static enum hb_code search_list(struct look *look, struct search *search, struct
 
 /* ---- all of a need */
 
+/* So that blocks are read in ascending order, each once. */
 static int by_place(const void *a, const void *b) {
   const struct search *left = a;
   const struct search *right = b;
@@ -288,7 +307,6 @@ static void gather(struct look *look, struct hb_need *need) {
       look->searches[look->count++] = search;
     }
   }
-  if (look->count > 1) qsort(look->searches, look->count, sizeof *look->searches, by_place);
 }
 
 static void drop_answered(struct look *look) {
@@ -299,6 +317,32 @@ static void drop_answered(struct look *look) {
     }
   }
   look->count = kept;
+}
+
+/* Those whose position is known. */
+static enum hb_code answer_placed(struct look *look, struct hb_err *err) {
+  enum hb_code code = HB_OK;
+  if (look->count > 1) qsort(look->searches, look->count, sizeof *look->searches, by_place);
+  for (size_t i = 0; code == HB_OK && i < look->count; i++) {
+    struct search *search = &look->searches[i];
+    if (search->low == search->high) code = answer_at(look, search, search->low, err);
+  }
+  drop_answered(look);
+  return code;
+}
+
+static enum hb_code search_all(struct look *look, struct hb_err *err) {
+  enum hb_code code = answer_placed(look, err);
+  if (code == HB_OK) code = look_through_tail(look, err);
+  drop_answered(look);
+  for (size_t i = 0; code == HB_OK && i < look->count; i++) {
+    code = count_list(look, &look->searches[i], err);
+  }
+  if (code == HB_OK) code = answer_placed(look, err);
+  for (size_t i = 0; code == HB_OK && i < look->count; i++) {
+    code = search_list(look, &look->searches[i], err);
+  }
+  return code;
 }
 
 enum hb_code hb_need_keys(struct hb_engine *engine, struct hb_need *need, struct hb_stream *stream,
@@ -312,16 +356,7 @@ enum hb_code hb_need_keys(struct hb_engine *engine, struct hb_need *need, struct
   hb_cursor_init(&look.cursor, engine->store, stream, 0);
   enum hb_code code = read_records(&look, need, err);
   gather(&look, need);
-  for (size_t i = 0; code == HB_OK && i < look.count; i++) {
-    struct search *search = &look.searches[i];
-    if (search->low == search->high) code = answer_at(&look, search, search->low, err);
-  }
-  drop_answered(&look);
-  if (code == HB_OK) code = look_through_tail(&look, err);
-  drop_answered(&look);
-  for (size_t i = 0; code == HB_OK && i < look.count; i++) {
-    code = search_list(&look, &look.searches[i], err);
-  }
+  if (code == HB_OK) code = search_all(&look, err);
   hb_cursor_done(&look.cursor);
   free(look.searches);
   return code;

@@ -100,7 +100,7 @@ static void test_order_and_reopen(void **state) {
   hb_stream_unref(stream);
 }
 
-enum { KEYS = 7, PER_KEY = 400, ALL = KEYS * PER_KEY };
+enum { KEYS = 4, PER_KEY = 700, ALL = KEYS * PER_KEY };
 
 /* All events of all keys, in an order that scatters each key over the log. */
 static void put_all(struct rig *rig, struct hb_stream *stream, int outcome, const char *payload) {
