@@ -107,6 +107,19 @@ struct hb_frontier {
   uint64_t commit; /* number of the commit that wrote the record */
 };
 
+/* PER_KEY mode: one key of a stream, rewritten by each commit that releases something of it. Its
+ * released events have the sequences [first, next), one after another; where next > first they lie
+ * in the log from first_position to last_position, ascending like their sequences. */
+struct hb_key_record {
+  bool begun;    /* it is known where the key begins; else nothing of it was released */
+  bool complete; /* an event flagged `last` was released, and so everything before it */
+  int64_t first;
+  int64_t next;
+  int64_t first_position;
+  int64_t last_position;
+  int64_t last; /* valid where complete: the lowest sequence that was flagged */
+};
+
 struct hb_gap {
   int64_t start;
   int64_t end;

@@ -98,7 +98,8 @@ static void compare_room(struct holdback_appender *appender,
     more = more || room.limits[i] != before->limits[i];
   if (before->known && more) appender->window.hope = true;
   appender->room = room;
-  if (got->status->complete_to_presence_case && limits->ahead_max)
+  bool one_window = got->config->mode != HOLDBACK__V1__STREAM_MODE__STREAM_MODE_PER_KEY;
+  if (one_window && got->status->complete_to_presence_case && limits->ahead_max)
     hbc_window_saw_end(&appender->window,
                        add_saturated(got->status->complete_to, limits->ahead_max));
 }

@@ -62,6 +62,8 @@ bool hbc_event_decode(struct hb_slice frame, struct hbc_headers *headers,
       .has_event_time = event.time.present,
       .event_time_seconds = event.time.seconds,
       .event_time_nanos = event.time.nanos,
+      .initial = event.flags & HB_EVENT_INITIAL,
+      .last = event.flags & HB_EVENT_LAST,
   };
   if (hbc_frame_size(hbc_event_size(out)) == frame.size) return true;
   struct hb_wire_reader reader = {frame.data, hb_slice_end(frame)};

@@ -20,6 +20,8 @@ enum {
   TAG_TIME = 0x1a,
   TAG_HEADER = 0x22,
   TAG_PAYLOAD = 0x2a,
+  TAG_INITIAL = 0x38,
+  TAG_LAST = 0x40,
   TAG_SECONDS = 0x08,
   TAG_NANOS = 0x10,
   TAG_NAME = 0x0a,
@@ -41,7 +43,8 @@ static size_t header_size(const struct holdback_header *header) {
 
 size_t hbc_event_size(const struct holdback_event *event) {
   size_t size = number_size((uint64_t)event->sequence) + present_bytes_size(event->key.size) +
-                present_bytes_size(event->payload.size);
+                present_bytes_size(event->payload.size) + number_size(event->initial) +
+                number_size(event->last);
   if (event->has_event_time) size += bytes_size(time_size(event));
   for (size_t i = 0; i < event->headers_count; i++)
     size += bytes_size(header_size(&event->headers[i]));
@@ -153,6 +156,8 @@ void hbc_event_encode(struct hb_buf *buf, const struct holdback_event *event, si
     at = put_bytes(at, TAG_VALUE, header->value);
   }
   at = put_bytes(at, TAG_PAYLOAD, event->payload);
+  at = put_number(at, TAG_INITIAL, event->initial);
+  at = put_number(at, TAG_LAST, event->last);
   HB_ASSERT((size_t)(at - start) == hbc_frame_size(event_size));
   buf->size += (size_t)(at - start);
 }

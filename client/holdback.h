@@ -76,6 +76,8 @@ struct holdback_event {
   int32_t event_time_nanos;   /* 0 .. 999,999,999 */
   const struct holdback_header *headers;
   size_t headers_count;
+  bool initial; /* PER_KEY streams: the first event of its key, and the last */
+  bool last;
 };
 
 /* What the server refuses in every stream: HOLDBACK_INVALID_ARGUMENT with its reason, and the
@@ -181,9 +183,10 @@ HOLDBACK_API int holdback_verify(struct holdback_client *client,
 enum holdback_mode { HOLDBACK_MODE_GLOBAL = 1, HOLDBACK_MODE_PER_KEY = 2 };
 
 struct holdback_stream_config {
-  const char *name;       /* [a-z0-9][a-z0-9._-]{0,127} */
-  int mode;               /* enum holdback_mode; 0 = GLOBAL */
-  bool first_seen;        /* first_sequence = the lowest of the first batch */
+  const char *name; /* [a-z0-9][a-z0-9._-]{0,127} */
+  int mode;         /* enum holdback_mode; 0 = GLOBAL */
+  bool first_seen;  /* first_sequence = the lowest of the first batch; in PER_KEY mode each key
+                       begins at its event with `initial` */
   int64_t first_sequence; /* where !first_seen */
   bool async_ack;         /* acknowledged before the sync: survives SIGKILL, not power loss */
   uint64_t ahead_max;     /* 0 = the server's default, here and below */

@@ -19,19 +19,18 @@ static struct hb_decision *decision_of(const struct hb_round *round, const struc
   return &round->batches[item->batch]->decisions[item->index];
 }
 
-static void decide(struct hb_decision *decision, enum hb_outcome outcome, enum hb_reason reason) {
+void hb_admit_decide(struct hb_decision *decision, enum hb_outcome outcome, enum hb_reason reason) {
   decision->outcome = (uint8_t)outcome;
   decision->reason = (uint8_t)reason;
 }
 
 /* ---- refusals that are kept aside, and events that came before */
 
-static void refuse_and_keep(struct hb_ordering *core, struct hb_core_stream *stream,
-                            const struct hb_item *item, enum hb_outcome outcome,
-                            enum hb_reason reason) {
+void hb_admit_refuse(struct hb_ordering *core, struct hb_core_stream *stream,
+                     const struct hb_item *item, enum hb_outcome outcome, enum hb_reason reason) {
   const struct hb_batch *batch = core->round.batches[item->batch];
   bool kept = hb_keep(core, stream, outcome, &batch->events[item->index], batch->receipt);
-  decide(&batch->decisions[item->index], outcome, kept ? reason : HB_REASON_QUOTA);
+  hb_admit_decide(&batch->decisions[item->index], outcome, kept ? reason : HB_REASON_QUOTA);
   if (outcome == HB_OUTCOME_CONFLICT) {
     stream->record.counters.conflict++;
   } else {
@@ -41,12 +40,12 @@ static void refuse_and_keep(struct hb_ordering *core, struct hb_core_stream *str
 
 static void duplicate(struct hb_core_stream *stream, struct hb_decision *decision,
                       enum hb_reason reason) {
-  decide(decision, HB_OUTCOME_DUPLICATE, reason);
+  hb_admit_decide(decision, HB_OUTCOME_DUPLICATE, reason);
   stream->record.counters.duplicate++;
 }
 
-static void apply_verdict(struct hb_ordering *core, struct hb_core_stream *stream,
-                          const struct hb_item *item) {
+void hb_admit_verdict(struct hb_ordering *core, struct hb_core_stream *stream,
+                      const struct hb_item *item) {
   struct hb_decision *decision = decision_of(&core->round, item);
   switch ((enum hb_verdict)decision->verdict) {
     case HB_VERDICT_EQUAL:
@@ -56,13 +55,13 @@ static void apply_verdict(struct hb_ordering *core, struct hb_core_stream *strea
       duplicate(stream, decision, HB_REASON_UNVERIFIED);
       return;
     case HB_VERDICT_DIFFERENT:
-      refuse_and_keep(core, stream, item, HB_OUTCOME_CONFLICT, HB_REASON_NONE);
+      hb_admit_refuse(core, stream, item, HB_OUTCOME_CONFLICT, HB_REASON_NONE);
       return;
     case HB_VERDICT_CHAIN:
-      refuse_and_keep(core, stream, item, HB_OUTCOME_CONFLICT, HB_REASON_CHAIN_CONFLICT);
+      hb_admit_refuse(core, stream, item, HB_OUTCOME_CONFLICT, HB_REASON_CHAIN_CONFLICT);
       return;
     case HB_VERDICT_VOID:
-      decide(decision, HB_OUTCOME_LATE, HB_REASON_NONE);
+      hb_admit_decide(decision, HB_OUTCOME_LATE, HB_REASON_NONE);
       stream->record.counters.late++;
       return;
     case HB_VERDICT_NONE:
@@ -90,7 +89,7 @@ static void freeze_from_first_seen(struct hb_ordering *core, struct hb_core_stre
   }
 }
 
-static void add_first(struct hb_ordering *core, size_t from, size_t to) {
+void hb_admit_add_first(struct hb_ordering *core, size_t from, size_t to) {
   struct hb_round *round = &core->round;
   const struct hb_item *item = &round->items[from];
   const struct hb_batch *batch = round->batches[item->batch];
@@ -113,16 +112,16 @@ static void sort_out(struct hb_ordering *core, struct hb_core_stream *stream, si
   if (sequence == INT64_MAX || is_beyond) {
     enum hb_reason reason = sequence == INT64_MAX ? HB_REASON_NONE : HB_REASON_SEALED;
     for (size_t i = from; i < to; i++) {
-      decide(decision_of(round, &round->items[i]), HB_OUTCOME_OUT_OF_RANGE, reason);
+      hb_admit_decide(decision_of(round, &round->items[i]), HB_OUTCOME_OUT_OF_RANGE, reason);
     }
   } else if (sequence < stream->record.first_sequence) {
     for (size_t i = from; i < to; i++) {
-      refuse_and_keep(core, stream, &round->items[i], HB_OUTCOME_BEFORE_FIRST, HB_REASON_NONE);
+      hb_admit_refuse(core, stream, &round->items[i], HB_OUTCOME_BEFORE_FIRST, HB_REASON_NONE);
     }
   } else if (decision_of(round, &round->items[from])->verdict != HB_VERDICT_NONE) {
-    for (size_t i = from; i < to; i++) apply_verdict(core, stream, &round->items[i]);
+    for (size_t i = from; i < to; i++) hb_admit_verdict(core, stream, &round->items[i]);
   } else {
-    add_first(core, from, to);
+    hb_admit_add_first(core, from, to);
   }
 }
 
@@ -133,6 +132,11 @@ void hb_admit_first_copies(struct hb_ordering *core, struct hb_share *share) {
   hb_reserve((void **)&round->firsts, &round->firsts_cap, round->items_count,
              sizeof *round->firsts);
   share->firsts_from = round->firsts_count;
+  if (stream->per_key) {
+    hb_per_key_admit(core, share);
+    share->firsts_to = round->firsts_count;
+    return;
+  }
   for (size_t from = share->items_from; from < share->items_to;) {
     size_t to = from + 1;
     while (to < share->items_to && round->items[to].sequence == round->items[from].sequence) to++;
@@ -192,7 +196,7 @@ static void hold_first(struct hb_hold *hold, const struct hb_first *first) {
   record->counters.held++;
   if (!record->any || first->sequence > record->highest) record->highest = first->sequence;
   record->any = true;
-  decide(first->decision, HB_OUTCOME_STORED, HB_REASON_NONE);
+  hb_admit_decide(first->decision, HB_OUTCOME_STORED, HB_REASON_NONE);
 }
 
 /* Memory that the next events need, asked for early: index and intervals of a wide disorder are
@@ -214,6 +218,7 @@ static void look_ahead(const struct hb_core_stream *stream, const struct hb_firs
 }
 
 void hb_admit_held(struct hb_ordering *core, struct hb_share *share) {
+  if (share->stream->per_key) return; /* hb_per_key_hold */
   size_t at = share->firsts_from + share->released;
   if (at == share->firsts_to) return;
   struct hb_hold hold = hb_hold_begin(core, share->stream, true);
@@ -225,7 +230,7 @@ void hb_admit_held(struct hb_ordering *core, struct hb_share *share) {
     look_ahead(share->stream, first, end, &ahead);
     enum hb_reason reason = reason_to_refuse(&hold, first);
     if (reason) {
-      decide(first->decision, HB_OUTCOME_WINDOW_FULL, reason);
+      hb_admit_decide(first->decision, HB_OUTCOME_WINDOW_FULL, reason);
     } else {
       hold_first(&hold, first);
       held = true;
@@ -242,11 +247,11 @@ static void settle_copy(struct hb_ordering *core, struct hb_core_stream *stream,
   struct hb_decision *decision = decision_of(&core->round, item);
   const struct hb_event *event = &core->round.batches[item->batch]->events[item->index];
   if (first->decision->outcome == HB_OUTCOME_WINDOW_FULL) {
-    decide(decision, HB_OUTCOME_WINDOW_FULL, (enum hb_reason)first->decision->reason);
+    hb_admit_decide(decision, HB_OUTCOME_WINDOW_FULL, (enum hb_reason)first->decision->reason);
   } else if (hb_event_same(first->event, event)) {
     duplicate(stream, decision, HB_REASON_NONE);
   } else {
-    refuse_and_keep(core, stream, item, HB_OUTCOME_CONFLICT, HB_REASON_NONE);
+    hb_admit_refuse(core, stream, item, HB_OUTCOME_CONFLICT, HB_REASON_NONE);
   }
 }
 

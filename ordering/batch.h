@@ -51,6 +51,7 @@ struct hb_batch {
   /* The core's while it has the batch. */
   struct hb_batch *next;
   uint32_t needs_open;
+  uint32_t pinned; /* PER_KEY: keys that stay in memory for it */
   uint32_t state;
 };
 

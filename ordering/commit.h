@@ -12,9 +12,11 @@
 
 #include "base/bytes.h"
 #include "base/frame/scan.h"
+#include "base/slice.h"
 #include "base/types.h"
 
-/* A log block: released in order, [from, to) accounted for. Per stream ascending, no holes. */
+/* A log block: released in order, [from, to) accounted for. Per stream ascending, no holes. In
+ * PER_KEY mode the numbers are positions, and so are those that the block gives to its events. */
 struct hb_put_block {
   uint64_t stream;
   int64_t from;
@@ -22,7 +24,8 @@ struct hb_put_block {
   struct hb_bytes *block;
 };
 
-/* A bundle of events that wait; its id carries this commit's number. */
+/* A bundle of events that wait; its id carries this commit's number. In PER_KEY mode its events are
+ * numbered from 0: sequences of several keys would not ascend. */
 struct hb_put_bundle {
   struct hb_bundle_id id;
   struct hb_bytes *block;
@@ -54,6 +57,13 @@ struct hb_delete_gap {
   int64_t start;
 };
 
+/* A key of a PER_KEY stream of which something is released: its row. */
+struct hb_put_key {
+  uint64_t stream;
+  struct hb_slice key;
+  struct hb_key_record record;
+};
+
 struct hb_commit {
   uint64_t number;
   bool durable; /* must be fsynced before committed: false only where every batch is ASYNC's */
@@ -71,6 +81,8 @@ struct hb_commit {
   size_t gaps_count;
   const struct hb_delete_gap *gone_gaps;
   size_t gone_gaps_count;
+  const struct hb_put_key *keys;
+  size_t keys_count;
 };
 
 /* Nothing to write (duplicates alone, say): call committed at once. */

@@ -8,7 +8,9 @@
  *   regroup.c   wide bundles, before they spill
  *   bundles.c   the table of bundles               kept.c      refusals kept aside, their quota
  *   gaps.c      rows of gaps                       outbox.c    the commit's arrays
- *   decide.c    the order of it all                recover.c   a stream from the store */
+ *   decide.c    the order of it all                recover.c   a stream from the store
+ *
+ * Streams in PER_KEY mode have their own rooms (per_key_internal.h), entered from these. */
 #ifndef HB_ORDERING_CORE_INTERNAL_H
 #define HB_ORDERING_CORE_INTERNAL_H
 
@@ -16,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ordering/key_table_internal.h"
 #include "ordering/moments.h"
 #include "ordering/ordering.h"
 #include "ordering/sort.h"
@@ -105,6 +108,8 @@ struct hb_ordering {
   size_t index_bytes;    /* pages, bundle tables, kept refusals of all streams */
   size_t resident_bytes; /* bundles in memory, all streams */
   size_t spilled;        /* bundles not in memory, all streams */
+  size_t key_held_bytes; /* bundles of PER_KEY streams, all in memory */
+  struct hb_key_idle idle_keys;
   size_t entry_overhead; /* of one event in a block, at most */
   size_t block_overhead;
   struct hb_now now;
@@ -180,6 +185,8 @@ struct hb_ordering {
   size_t gaps_cap;
   struct hb_delete_gap *gone_gaps;
   size_t gone_gaps_cap;
+  struct hb_put_key *keys;
+  size_t keys_cap;
 };
 
 /* streams.c. NULL: none with this id. */
@@ -216,12 +223,35 @@ void hb_needs_ask(struct hb_ordering *core, struct hb_batch *batch, size_t from,
  * batches fail. */
 void hb_needs_drop(struct hb_ordering *core, const uint64_t *stream);
 
-/* admission.c */
+/* admission.c. Outcomes that need no look at limits; add_first: the items [from, to) of the round
+ * are copies of one new event. */
+void hb_admit_decide(struct hb_decision *decision, enum hb_outcome outcome, enum hb_reason reason);
+void hb_admit_refuse(struct hb_ordering *core, struct hb_core_stream *stream,
+                     const struct hb_item *item, enum hb_outcome outcome, enum hb_reason reason);
+void hb_admit_verdict(struct hb_ordering *core, struct hb_core_stream *stream,
+                      const struct hb_item *item);
+void hb_admit_add_first(struct hb_ordering *core, size_t from, size_t to);
 void hb_admit_first_copies(struct hb_ordering *core, struct hb_share *share);
 void hb_admit_held(struct hb_ordering *core, struct hb_share *share);
 void hb_admit_copies(struct hb_ordering *core, const struct hb_share *share);
 
-/* release.c */
+/* release.c. A walk writes the blocks of one stream. */
+struct hb_walk {
+  struct hb_ordering *core;
+  struct hb_core_stream *stream;
+  struct hb_share *share; /* NULL: nothing new of this stream */
+  int64_t at;             /* the next position */
+  int64_t block_from;
+  size_t frames_bytes; /* in the block being made */
+  size_t spent;        /* blocks made */
+  size_t budget;
+  bool first; /* of the commit: it may write one event of any size */
+  bool cut;   /* stopped by the budget */
+};
+/* At walk->at, which goes up. False: the slice is used up. */
+bool hb_walk_take(struct hb_walk *walk, struct hb_block_entry entry, struct hb_time time);
+/* What was taken becomes a block; frames are not needed any more. */
+void hb_walk_close_block(struct hb_walk *walk);
 void hb_release_enqueue(struct hb_ordering *core, struct hb_core_stream *stream);
 void hb_release_walk(struct hb_ordering *core);
 /* Streams that have nothing left to release leave the queue. */
@@ -291,9 +321,14 @@ void hb_residency_trim(struct hb_ordering *core);
 void hb_residency_retry(struct hb_ordering *core);
 void hb_residency_plan(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot);
 
-/* kept.c. Whether the refused event is kept (a row of this commit); false: the quota is used up. */
+/* kept.c. Whether the refused event is kept (a row of this commit); false: the quota is used up.
+ * `event` stays where it is until the commit is written. */
 bool hb_keep(struct hb_ordering *core, struct hb_core_stream *stream, enum hb_outcome outcome,
              const struct hb_event *event, struct hb_receipt receipt);
+/* The same, whatever the quota says: it was acknowledged before. */
+void hb_keep_stored(struct hb_ordering *core, struct hb_core_stream *stream,
+                    enum hb_outcome outcome, const struct hb_event *event,
+                    struct hb_receipt receipt);
 void hb_kept_add(struct hb_ordering *core, struct hb_core_stream *stream, enum hb_outcome outcome,
                  int64_t sequence, uint64_t content_hash);
 void hb_kept_done(struct hb_ordering *core, struct hb_core_stream *stream);
@@ -315,6 +350,38 @@ void hb_outbox_drained(struct hb_ordering *core, struct hb_bundle_id id);
 void hb_outbox_unprocessed(struct hb_ordering *core, struct hb_put_unprocessed row);
 void hb_outbox_gap(struct hb_ordering *core, struct hb_put_gap row);
 void hb_outbox_gone_gap(struct hb_ordering *core, struct hb_delete_gap row);
+void hb_outbox_key(struct hb_ordering *core, struct hb_put_key row);
 void hb_outbox_frontiers(struct hb_ordering *core);
+
+/* ---- PER_KEY streams, entered from the rooms above where stream->per_key is set */
+
+void hb_per_key_destroy(struct hb_ordering *core, struct hb_per_key *per_key);
+/* presence.c, needs.c, queue.c: want what must be read; ask for it; take the answer; a batch that
+ * asked is handed back. */
+void hb_per_key_look_up(struct hb_ordering *core, const struct hb_share *share);
+struct hb_need *hb_per_key_ask(struct hb_ordering *core, struct hb_batch *batch, size_t from,
+                               size_t to);
+void hb_per_key_answer(struct hb_ordering *core, const struct hb_need *need);
+void hb_per_key_unpin(struct hb_ordering *core, struct hb_batch *batch);
+/* admission.c: outcomes that need no limits, then what must wait. */
+void hb_per_key_admit(struct hb_ordering *core, struct hb_share *share);
+void hb_per_key_hold(struct hb_ordering *core);
+/* release.c */
+void hb_per_key_walk(struct hb_walk *walk);
+bool hb_per_key_is_releasing(const struct hb_per_key *per_key);
+/* decide.c: sparse bundles are rewritten and rows of keys put; the round is over; the commit is. */
+void hb_per_key_close(struct hb_ordering *core);
+void hb_per_key_round_done(struct hb_ordering *core);
+void hb_per_key_committed(struct hb_ordering *core);
+/* recover.c */
+enum hb_code hb_per_key_recover_bundle(struct hb_ordering *core, struct hb_core_stream *stream,
+                                       struct hb_bundle_id id, struct hb_bytes *bytes,
+                                       const struct hb_block *block, struct hb_err *err);
+enum hb_code hb_per_key_recover_end(struct hb_ordering *core, struct hb_core_stream *stream,
+                                    struct hb_err *err);
+void hb_recover_note_empty(struct hb_ordering *core, struct hb_core_stream *stream,
+                           struct hb_bundle_id id);
+/* status.c */
+void hb_per_key_status(const struct hb_core_stream *stream, struct hb_stream_status *out);
 
 #endif

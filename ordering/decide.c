@@ -56,6 +56,7 @@ static void decide_batches(struct hb_ordering *core) {
   }
   hb_release_walk(core);
   for (size_t i = 0; i < round->shares_count; i++) hb_admit_held(core, &round->shares[i]);
+  hb_per_key_hold(core);
   for (size_t i = 0; i < round->shares_count; i++) hb_admit_copies(core, &round->shares[i]);
 }
 
@@ -98,9 +99,11 @@ const struct hb_commit *hb_ordering_decide(struct hb_ordering *core, struct hb_n
   hb_rewrite(core);
   hb_regroup(core);
   hb_gaps_write_rows(core);
+  hb_per_key_close(core);
   hb_release_settle(core);
   note_complete_to(core);
   hb_outbox_frontiers(core);
+  hb_per_key_round_done(core);
   bool writes = !hb_commit_is_empty(&core->commit);
   if (!writes && !core->round.taken) {
     hb_outbox_clear(core);
@@ -119,6 +122,7 @@ const struct hb_commit *hb_ordering_decide(struct hb_ordering *core, struct hb_n
   commit->unprocessed = core->unprocessed;
   commit->gaps = core->gaps;
   commit->gone_gaps = core->gone_gaps;
+  commit->keys = core->keys;
   core->in_flight = true;
   if (HB_PLANTED(EARLY_DUPLICATE)) answer_duplicates(core);
   return commit;
@@ -156,6 +160,7 @@ void hb_ordering_committed(struct hb_ordering *core, const struct hb_commit *com
   HB_ASSERT(core->in_flight && commit == &core->commit);
   core->in_flight = false;
   answer_round(core, false);
+  hb_per_key_committed(core);
   hb_outbox_clear(core);
   hb_residency_retry(core);
   hb_residency_trim(core);

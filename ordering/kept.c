@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "ordering/core_internal.h"
 
 enum { ROW_BYTES = 64, KEPT_FIRST = 16 };
@@ -71,13 +72,13 @@ static bool fits(const struct hb_ordering *core, const struct hb_core_stream *st
          core->index_bytes < core->options.limits.held_index_max;
 }
 
-bool hb_keep(struct hb_ordering *core, struct hb_core_stream *stream, enum hb_outcome outcome,
-             const struct hb_event *event, struct hb_receipt receipt) {
+static bool keep(struct hb_ordering *core, struct hb_core_stream *stream, enum hb_outcome outcome,
+                 const struct hb_event *event, struct hb_receipt receipt, bool always) {
   uint64_t hash = hb_event_content_hash(event);
   uint64_t name = name_of(outcome, event->sequence, hash);
   if (!contains(&stream->kept, name)) {
     uint64_t cost = (uint64_t)event->frame_size + ROW_BYTES;
-    if (!fits(core, stream, cost)) return false;
+    if (!always && !fits(core, stream, cost)) return false;
     stream->record.counters.unprocessed_bytes += cost;
     add(core, &stream->kept, name);
   }
@@ -88,4 +89,16 @@ bool hb_keep(struct hb_ordering *core, struct hb_core_stream *stream, enum hb_ou
                                                           .content_hash = hash,
                                                           .receipt = receipt});
   return true;
+}
+
+bool hb_keep(struct hb_ordering *core, struct hb_core_stream *stream, enum hb_outcome outcome,
+             const struct hb_event *event, struct hb_receipt receipt) {
+  return keep(core, stream, outcome, event, receipt, false);
+}
+
+void hb_keep_stored(struct hb_ordering *core, struct hb_core_stream *stream,
+                    enum hb_outcome outcome, const struct hb_event *event,
+                    struct hb_receipt receipt) {
+  bool kept = keep(core, stream, outcome, event, receipt, true);
+  HB_ASSERT(kept);
 }

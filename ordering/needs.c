@@ -12,13 +12,21 @@ static struct hb_need *next_of(const struct hb_need *need) {
   return (struct hb_need *)(void *)need->node.next;
 }
 
-void hb_needs_ask(struct hb_ordering *core, struct hb_batch *batch, size_t from, size_t to) {
+static struct hb_need *make(const struct hb_ordering *core, struct hb_batch *batch, size_t from,
+                            size_t to) {
   size_t count = to - from;
   struct hb_need *need = hb_calloc(1, sizeof *need + count * sizeof *need->items);
   need->batch = batch;
   need->items = (struct hb_need_item *)(void *)(need + 1);
   need->count = count;
   for (size_t i = 0; i < count; i++) need->items[i] = core->wanted[from + i].item;
+  return need;
+}
+
+void hb_needs_ask(struct hb_ordering *core, struct hb_batch *batch, size_t from, size_t to) {
+  bool about_keys = core->wanted[from].item.place >= HB_PLACE_KEY_RECORD;
+  struct hb_need *need =
+      about_keys ? hb_per_key_ask(core, batch, from, to) : make(core, batch, from, to);
   batch->needs_open = 1;
   core->waiting_bytes += batch->bytes;
   if (core->needs_last) {
@@ -55,6 +63,7 @@ void hb_ordering_answer_need(struct hb_ordering *core, struct hb_need *owned_nee
     if (item->verdict == HB_VERDICT_MOVED) continue;
     batch->decisions[item->index].verdict = (uint8_t)item->verdict;
   }
+  if (owned_need->keys_count) hb_per_key_answer(core, owned_need);
   end(core, batch, &owned_need->error);
   free(owned_need);
 }

@@ -55,7 +55,7 @@ void hb_ordering_destroy(struct hb_ordering *core);
 /* ---- streams */
 
 /* A new stream (record->frozen false, or true where the configuration states first_sequence) or
- * one being recovered: then recover_* follow and recover_end closes. HB_UNIMPLEMENTED: PER_KEY.
+ * one being recovered: then recover_* follow and recover_end closes.
  * `config` limits are resolved: none is 0. */
 HB_MUST_CHECK enum hb_code hb_ordering_add_stream(struct hb_ordering *core, uint64_t stream,
                                                   const struct hb_stream_config *config,
@@ -68,6 +68,15 @@ struct hb_frontier hb_ordering_new_record(const struct hb_stream_config *config)
 HB_MUST_CHECK enum hb_code hb_ordering_recover_bundle(struct hb_ordering *core,
                                                       struct hb_bundle_id id,
                                                       struct hb_bytes *block, struct hb_err *err);
+/* PER_KEY streams, when all bundles are in: the keys that something is held of. While there is one
+ * whose record is not known, read its row (NULL: there is none) and tell. HB_CORRUPT: an event is
+ * in two bundles. */
+bool hb_ordering_recover_wants_key(const struct hb_ordering *core, uint64_t stream,
+                                   struct hb_slice *out_key);
+HB_MUST_CHECK enum hb_code hb_ordering_recover_key(struct hb_ordering *core, uint64_t stream,
+                                                   struct hb_slice key,
+                                                   const struct hb_key_record *record,
+                                                   struct hb_err *err);
 /* A stored first-seen row; one that matches no gap is deleted later. */
 void hb_ordering_recover_gap(struct hb_ordering *core, uint64_t stream, struct hb_gap gap);
 /* A row of `unprocessed` that exists: the same refusal again does not count against the quota.
@@ -111,7 +120,8 @@ size_t hb_ordering_batch_bytes(const struct hb_ordering *core);
 
 /* ---- NEED: content to be compared, read elsewhere */
 
-enum hb_place_kind { HB_PLACE_LOG, HB_PLACE_BUNDLE };
+/* The last two are questions about a key (struct hb_need_key). */
+enum hb_place_kind { HB_PLACE_LOG, HB_PLACE_BUNDLE, HB_PLACE_KEY_RECORD, HB_PLACE_KEY_CONTENT };
 
 struct hb_need_item {
   uint32_t index; /* of the event in the batch */
@@ -122,6 +132,20 @@ struct hb_need_item {
   enum hb_verdict verdict; /* the reader's answer */
 };
 
+/* PER_KEY mode: about the key of an event.
+ * KEY_RECORD: read its row into `record`, and say whether there is one.
+ * KEY_CONTENT: compare with the released event of that key and sequence; `record` tells where it
+ * may lie: a key's events ascend in the log, so that of sequence s is at or above
+ * first_position + (s - first), at or below last_position - (next - 1 - s). Answers: EQUAL,
+ * DIFFERENT, TRUNCATED. */
+struct hb_need_key {
+  uint32_t index; /* of the event in the batch */
+  enum hb_place_kind place;
+  enum hb_verdict verdict;
+  bool found;
+  struct hb_key_record record;
+};
+
 /* Items ascend by sequence. The reader compares each with batch->events[index] (hb_event_same):
  * it tries the named bundle, then the log (release and delete are one write), else says MOVED. */
 struct hb_need {
@@ -129,8 +153,14 @@ struct hb_need {
   struct hb_batch *batch; /* borrowed; not changed while the need is out */
   struct hb_need_item *items;
   size_t count;
+  struct hb_need_key *keys; /* of a PER_KEY stream; then there are no items */
+  size_t keys_count;
   struct hb_err error; /* the reader's: not HB_OK = the batch fails with it */
 };
+
+/* [low, high]: where the released event of that sequence lies in the log. */
+void hb_key_record_bounds(const struct hb_key_record *record, int64_t sequence, int64_t *out_low,
+                          int64_t *out_high);
 
 /* NULL: nothing to ask. The need is the caller's until it is given back with answer_need. */
 struct hb_need *hb_ordering_take_need(struct hb_ordering *core);

@@ -13,7 +13,7 @@
 bool hb_commit_is_empty(const struct hb_commit *commit) {
   return !commit->blocks_count && !commit->bundles_count && !commit->drained_count &&
          !commit->frontiers_count && !commit->unprocessed_count && !commit->gaps_count &&
-         !commit->gone_gaps_count;
+         !commit->gone_gaps_count && !commit->keys_count;
 }
 
 void hb_outbox_clear(struct hb_ordering *core) {
@@ -35,6 +35,7 @@ void hb_outbox_done(struct hb_ordering *core) {
   free(core->unprocessed);
   free(core->gaps);
   free(core->gone_gaps);
+  free(core->keys);
 }
 
 void hb_outbox_touch(struct hb_ordering *core, struct hb_core_stream *stream) {
@@ -87,6 +88,11 @@ void hb_outbox_gap(struct hb_ordering *core, struct hb_put_gap row) {
 void hb_outbox_gone_gap(struct hb_ordering *core, struct hb_delete_gap row) {
   OUTBOX_RESERVE(core, gone_gaps);
   core->gone_gaps[core->commit.gone_gaps_count++] = row;
+}
+
+void hb_outbox_key(struct hb_ordering *core, struct hb_put_key row) {
+  OUTBOX_RESERVE(core, keys);
+  core->keys[core->commit.keys_count++] = row;
 }
 
 void hb_outbox_frontiers(struct hb_ordering *core) {

@@ -59,6 +59,10 @@ static void settle_covered(struct hb_ordering *core, struct hb_core_stream *stre
 void hb_presence_look_up(struct hb_ordering *core, const struct hb_share *share) {
   struct hb_core_stream *stream = share->stream;
   if (!stream->record.frozen) return;
+  if (stream->per_key) {
+    hb_per_key_look_up(core, share);
+    return;
+  }
   const struct hb_item *item = core->round.items + share->items_from;
   const struct hb_item *end = core->round.items + share->items_to;
   int64_t covered_end = hb_intervals_end(&stream->covered);

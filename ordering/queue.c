@@ -121,6 +121,7 @@ static struct hb_batch_list end_wait(struct hb_ordering *core, const struct hb_b
 /* ---- handing back */
 
 void hb_queue_answer(struct hb_ordering *core, struct hb_batch *batch) {
+  if (batch->pinned) hb_per_key_unpin(core, batch);
   core->batch_bytes -= batch->bytes;
   batch->next = NULL;
   if (core->answered.last) {
@@ -181,6 +182,7 @@ void hb_ordering_submit(struct hb_ordering *core, struct hb_batch *batch) {
   batch->node.weight = ++core->arrivals;
   batch->needs_open = 0;
   batch->error.code = HB_OK;
+  batch->pinned = 0;
   if (!hb_queue_put_behind(core, batch)) make_ready(core, batch, &core->ready);
 }
 

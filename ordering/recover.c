@@ -35,8 +35,8 @@ static enum hb_code insert_runs(struct hb_core_stream *stream, uint32_t slot,
   return HB_OK;
 }
 
-static void note_empty(struct hb_ordering *core, struct hb_core_stream *stream,
-                       struct hb_bundle_id id) {
+void hb_recover_note_empty(struct hb_ordering *core, struct hb_core_stream *stream,
+                           struct hb_bundle_id id) {
   hb_reserve((void **)&stream->empty, &stream->empty_cap, stream->empty_count + 1,
              sizeof *stream->empty);
   stream->empty[stream->empty_count++] = id;
@@ -56,9 +56,12 @@ enum hb_code hb_ordering_recover_bundle(struct hb_ordering *core, struct hb_bund
   }
   if (block.kind != HB_BLOCK_EVENTS) return damaged(err, id, "it is not a block of events");
   if (!stream->record.frozen) return damaged(err, id, "its stream has no first sequence yet");
+  if (stream->per_key) {
+    return hb_per_key_recover_bundle(core, stream, id, bytes, &block, err);
+  }
   uint32_t next = hb_block_find(&block, stream->record.frontier);
   if (next == block.count) {
-    note_empty(core, stream, id);
+    hb_recover_note_empty(core, stream, id);
     return HB_OK;
   }
   uint32_t slot = hb_bundle_create(core, stream, id.commit, id.part);
@@ -95,6 +98,10 @@ enum hb_code hb_ordering_recover_end(struct hb_ordering *core, uint64_t id, stru
                       "stream %" PRIu64 ": what is stored from the frontier %" PRId64
                       " covers up to %" PRId64 ", the frontier record says complete_to %" PRId64,
                       id, record->frontier, stream->covered.base, record->complete_to);
+  }
+  if (stream->per_key) {
+    enum hb_code code = hb_per_key_recover_end(core, stream, err);
+    if (code) return code;
   }
   core->now = now;
   core->moment = hb_moment_of(&core->moments, now.served_ms, now.wall_ms);

@@ -10,19 +10,6 @@
 #include "base/assert.h"
 #include "ordering/core_internal.h"
 
-struct walk {
-  struct hb_ordering *core;
-  struct hb_core_stream *stream;
-  struct hb_share *share; /* NULL: nothing new of this stream */
-  int64_t at;             /* the next sequence */
-  int64_t block_from;
-  size_t frames_bytes; /* in the block being made */
-  size_t spent;        /* blocks made */
-  size_t budget;
-  bool first; /* of the commit: it may write one event of any size */
-  bool cut;   /* stopped by the budget */
-};
-
 void hb_release_enqueue(struct hb_ordering *core, struct hb_core_stream *stream) {
   if (stream->releasing) return;
   hb_reserve((void **)&core->releasing, &core->releasing_cap, core->releasing_count + 1,
@@ -33,7 +20,7 @@ void hb_release_enqueue(struct hb_ordering *core, struct hb_core_stream *stream)
 
 /* ---- blocks */
 
-static void close_block(struct walk *walk) {
+void hb_walk_close_block(struct hb_walk *walk) {
   struct hb_ordering *core = walk->core;
   if (!core->entries_count) return;
   walk->spent += hb_outbox_block(core, walk->stream, walk->block_from, walk->at)->size;
@@ -42,7 +29,7 @@ static void close_block(struct walk *walk) {
 }
 
 /* What the blocks would be with one more event, at most. */
-static bool has_budget(const struct walk *walk, uint32_t frame_size) {
+static bool has_budget(const struct hb_walk *walk, uint32_t frame_size) {
   const struct hb_ordering *core = walk->core;
   if (walk->first && !walk->spent && !core->entries_count) return true;
   size_t bytes = walk->spent + core->block_overhead +
@@ -51,11 +38,11 @@ static bool has_budget(const struct walk *walk, uint32_t frame_size) {
 }
 
 /* False: the slice is used up. */
-static bool take(struct walk *walk, struct hb_block_entry entry, struct hb_time time) {
+bool hb_walk_take(struct hb_walk *walk, struct hb_block_entry entry, struct hb_time time) {
   struct hb_ordering *core = walk->core;
   bool full =
       core->entries_count && walk->frames_bytes + entry.frame_size > core->options.block_bytes;
-  if (full) close_block(walk);
+  if (full) hb_walk_close_block(walk);
   if (!has_budget(walk, entry.frame_size)) {
     walk->cut = true;
     return false;
@@ -82,14 +69,14 @@ static struct hb_time time_in(const struct hb_held_bundle *bundle, struct hb_sli
 }
 
 /* Frames of a drained bundle are needed until the block that they go into is made. */
-static void remember_drained(struct walk *walk, uint32_t slot) {
+static void remember_drained(struct hb_walk *walk, uint32_t slot) {
   struct hb_ordering *core = walk->core;
   hb_reserve((void **)&core->dropping, &core->dropping_cap, core->dropping_count + 1,
              sizeof *core->dropping);
   core->dropping[core->dropping_count++] = slot;
 }
 
-static void drop_drained(struct walk *walk) {
+static void drop_drained(struct hb_walk *walk) {
   struct hb_ordering *core = walk->core;
   for (size_t i = 0; i < core->dropping_count; i++) {
     hb_outbox_drained(core, hb_bundle_id_of(walk->stream, core->dropping[i]));
@@ -99,7 +86,7 @@ static void drop_drained(struct walk *walk) {
 }
 
 /* The held events of the lowest run. False: stop. */
-static bool take_held(struct walk *walk, const struct hb_held_run *run) {
+static bool take_held(struct hb_walk *walk, const struct hb_held_run *run) {
   struct hb_held_bundle *bundle = &walk->stream->bundles[run->slot];
   if (!hb_bundle_is_resident(bundle)) return false;
   HB_ASSERT(bundle->next == run->index);
@@ -111,7 +98,7 @@ static bool take_held(struct walk *walk, const struct hb_held_run *run) {
                                    .frame = frame.data,
                                    .frame_size = (uint32_t)frame.size,
                                    .receipt = hb_bundle_receipt(bundle, run->index + taken)};
-    more = take(walk, entry, time_in(bundle, frame));
+    more = hb_walk_take(walk, entry, time_in(bundle, frame));
     if (!more) break;
   }
   if (!taken) return false;
@@ -125,18 +112,18 @@ static bool take_held(struct walk *walk, const struct hb_held_run *run) {
   return more;
 }
 
-static const struct hb_first *next_first(const struct walk *walk) {
+static const struct hb_first *next_first(const struct hb_walk *walk) {
   if (!walk->share) return NULL;
   size_t at = walk->share->firsts_from + walk->share->released;
   return at < walk->share->firsts_to ? &walk->core->round.firsts[at] : NULL;
 }
 
-static bool take_first(struct walk *walk, const struct hb_first *first) {
+static bool take_first(struct hb_walk *walk, const struct hb_first *first) {
   struct hb_block_entry entry = {.sequence = first->sequence,
                                  .frame = first->event->frame,
                                  .frame_size = first->event->frame_size,
                                  .receipt = first->batch->receipt};
-  if (!take(walk, entry, first->event->time)) return false;
+  if (!hb_walk_take(walk, entry, first->event->time)) return false;
   first->decision->outcome = HB_OUTCOME_STORED;
   walk->share->released++;
   return true;
@@ -144,7 +131,7 @@ static bool take_first(struct walk *walk, const struct hb_first *first) {
 
 /* ---- the walk */
 
-static bool step(struct walk *walk) {
+static bool step(struct hb_walk *walk) {
   struct hb_held_run run;
   if (walk->at >= walk->stream->release_limit) return false;
   if (hb_held_front(&walk->stream->held, &run) && run.start == walk->at) {
@@ -168,10 +155,14 @@ static struct hb_share *share_of(struct hb_round *round, const struct hb_core_st
   return there ? &round->shares[at] : NULL;
 }
 
-static void walk_stream(struct walk *walk) {
+static void walk_stream(struct hb_walk *walk) {
   struct hb_core_stream *stream = walk->stream;
+  if (stream->per_key) {
+    hb_per_key_walk(walk);
+    return;
+  }
   while (step(walk)) continue;
-  close_block(walk);
+  hb_walk_close_block(walk);
   drop_drained(walk);
   if (walk->at == stream->record.frontier) return;
   stream->record.frontier = walk->at;
@@ -221,13 +212,13 @@ void hb_release_walk(struct hb_ordering *core) {
   for (; served < core->releasing_count; served++) {
     struct hb_core_stream *stream = core->releasing[served];
     if (!stream->record.frozen) continue;
-    struct walk walk = {.core = core,
-                        .stream = stream,
-                        .share = share_of(&core->round, stream),
-                        .at = stream->record.frontier,
-                        .block_from = stream->record.frontier,
-                        .budget = slice_of(core, share_of(&core->round, stream)),
-                        .first = left == core->options.release_bytes};
+    struct hb_walk walk = {.core = core,
+                           .stream = stream,
+                           .share = share_of(&core->round, stream),
+                           .at = stream->record.frontier,
+                           .block_from = stream->record.frontier,
+                           .budget = slice_of(core, share_of(&core->round, stream)),
+                           .first = left == core->options.release_bytes};
     bool shortened = left < walk.budget;
     if (shortened) walk.budget = left;
     walk_stream(&walk);
@@ -242,6 +233,7 @@ void hb_release_settle(struct hb_ordering *core) {
   for (size_t i = 0; i < core->releasing_count; i++) {
     struct hb_core_stream *stream = core->releasing[i];
     stream->releasing = stream->record.frozen && stream->record.frontier < stream->covered.base;
+    if (stream->per_key) stream->releasing = hb_per_key_is_releasing(stream->per_key);
     if (stream->releasing) core->releasing[kept++] = stream;
   }
   core->releasing_count = kept;
@@ -251,6 +243,7 @@ bool hb_release_has_work(const struct hb_ordering *core) {
   for (size_t i = 0; i < core->releasing_count; i++) {
     const struct hb_core_stream *stream = core->releasing[i];
     struct hb_held_run run;
+    if (stream->per_key && hb_per_key_is_releasing(stream->per_key)) return true;
     if (stream->record.frontier >= stream->release_limit) continue;
     if (hb_held_front(&stream->held, &run) && hb_bundle_is_resident(&stream->bundles[run.slot])) {
       return true;

@@ -111,6 +111,7 @@ static void fill_items(struct hb_ordering *core) {
 static void sort_items(struct hb_round *round) {
   for (size_t i = 0; i < round->shares_count; i++) {
     const struct hb_share *share = &round->shares[i];
+    if (share->stream->per_key) continue; /* by arrival; sorted by key when they are decided */
     hb_sort_items(round->items + share->items_from, round->spare,
                   share->items_to - share->items_from);
   }

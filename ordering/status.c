@@ -39,6 +39,10 @@ bool hb_ordering_status(const struct hb_ordering *core, uint64_t id, struct hb_n
                                    .held_events = stream->held.events,
                                    .held_bytes = stream->held_bytes,
                                    .gaps_total = hb_intervals_gaps(&stream->covered)};
+  if (stream->per_key) {
+    hb_per_key_status(stream, out);
+    return true;
+  }
   if (stream->record.frozen) out->window_end = window_end(stream);
   fill_gaps(core, stream, out);
   return true;

@@ -50,8 +50,11 @@ struct hb_kept {
   size_t cap; /* a power of two, or 0 */
 };
 
+struct hb_per_key; /* per_key_internal.h */
+
 struct hb_core_stream {
   uint64_t id;
+  struct hb_per_key *per_key; /* owned; NULL: GLOBAL. Else nothing is in covered, held, bundles */
   struct hb_stream_config config;
   struct hb_frontier record; /* complete_to is covered.base while a commit is made */
   int64_t release_limit;     /* a bound from outside; nothing on one machine (INT64_MAX) */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "ordering/core_internal.h"
+#include "ordering/per_key_internal.h"
 
 enum {
   COMMIT_BYTES = 16 << 20,
@@ -95,6 +96,7 @@ static struct hb_core_stream *create_stream(struct hb_ordering *core, uint64_t i
   hb_intervals_init(&stream->covered, record->frozen ? record->frontier : 0, &core->index_bytes);
   hb_held_init(&stream->held, &core->index_bytes);
   hb_pages_init(&stream->gap_rows, &core->index_bytes);
+  if (config->mode == HB_MODE_PER_KEY) stream->per_key = hb_per_key_create(stream);
   return stream;
 }
 
@@ -104,6 +106,7 @@ void hb_core_free_stream(struct hb_ordering *core, struct hb_core_stream *stream
   hb_held_done(&stream->held);
   hb_pages_done(&stream->gap_rows);
   hb_kept_done(core, stream);
+  if (stream->per_key) hb_per_key_destroy(core, stream->per_key);
   free(stream->candidates);
   free(stream->empty);
   free(stream);
@@ -113,11 +116,6 @@ enum hb_code hb_ordering_add_stream(struct hb_ordering *core, uint64_t id,
                                     const struct hb_stream_config *config,
                                     const struct hb_frontier *record, struct hb_err *err) {
   HB_ASSERT(!core->in_flight);
-  if (config->mode != HB_MODE_GLOBAL) {
-    return hb_err_set(err, HB_UNIMPLEMENTED, "MODE_UNIMPLEMENTED",
-                      "mode: PER_KEY is not implemented yet, stream '%s' must be GLOBAL",
-                      config->name);
-  }
   size_t at = find_place(core, id);
   if (at < core->streams_count && core->streams[at]->id == id) {
     return hb_err_set(err, HB_EXISTS, NULL, "stream %" PRIu64 ": there is one with this id", id);
@@ -142,6 +140,10 @@ static void freeze_record(struct hb_frontier *record, int64_t first_sequence) {
 
 struct hb_frontier hb_ordering_new_record(const struct hb_stream_config *config) {
   struct hb_frontier record = {0};
+  if (config->mode == HB_MODE_PER_KEY) {
+    freeze_record(&record, 0); /* positions, which are the server's */
+    return record;
+  }
   if (!config->first_seen) freeze_record(&record, config->first_sequence);
   return record;
 }

@@ -12,6 +12,7 @@ enum layout {
   SMALL,   /* few rows, often rewritten or not used yet: a small buffer */
   BLOCKS,  /* large values that are read by ranges and are not compressible enough to try */
   ENTRIES, /* very many small rows that come as files */
+  POINTS,  /* very many small rows that are looked up one by one, often where there is none */
 };
 
 struct family_options {
@@ -23,7 +24,7 @@ struct family_options {
 static const struct family_options FAMILIES[HB_ROCKS_FAMILIES] = {
     [HB_FAMILY_META] = {SMALL, 64 * KIB, 2},       [HB_FAMILY_STREAMS] = {SMALL, 1 * MIB, 2},
     [HB_FAMILY_HELD] = {BLOCKS, 32 * MIB, 3},      [HB_FAMILY_LOG] = {BLOCKS, 32 * MIB, 3},
-    [HB_FAMILY_LISTS] = {ENTRIES, 4 * MIB, 2},     [HB_FAMILY_KEYS] = {SMALL, 4 * MIB, 2},
+    [HB_FAMILY_LISTS] = {ENTRIES, 4 * MIB, 2},     [HB_FAMILY_KEYS] = {POINTS, 16 * MIB, 3},
     [HB_FAMILY_STATES] = {SMALL, 16 * MIB, 3},     [HB_FAMILY_TIMERS] = {SMALL, 1 * MIB, 2},
     [HB_FAMILY_RESULTS] = {BLOCKS, 8 * MIB, 2},    [HB_FAMILY_CURSORS] = {SMALL, 256 * KIB, 2},
     [HB_FAMILY_GAPS] = {SMALL, 1 * MIB, 2},        [HB_FAMILY_VOIDS] = {SMALL, 1 * MIB, 2},
@@ -32,13 +33,15 @@ static const struct family_options FAMILIES[HB_ROCKS_FAMILIES] = {
 };
 
 /* Index blocks live in the cache, so that memory does not grow with the number of files. */
-static void set_table(rocksdb_options_t *options, rocksdb_cache_t *cache, size_t block_size) {
+static void set_table(rocksdb_options_t *options, rocksdb_cache_t *cache, size_t block_size,
+                      rocksdb_filterpolicy_t *owned_filter) {
   rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
   rocksdb_block_based_options_set_block_cache(table, cache);
   rocksdb_block_based_options_set_block_size(table, block_size);
   rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
   rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
   rocksdb_block_based_options_set_format_version(table, 5);
+  if (owned_filter) rocksdb_block_based_options_set_filter_policy(table, owned_filter);
   rocksdb_options_set_block_based_table_factory(options, table);
   rocksdb_block_based_options_destroy(table);
 }
@@ -86,15 +89,19 @@ static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int f
   rocksdb_options_set_disable_auto_compactions(options, all->no_compaction);
   switch (row->layout) {
     case SMALL:
-      set_table(options, all->cache, 4 * KIB);
+      set_table(options, all->cache, 4 * KIB, NULL);
       rocksdb_options_set_compression(options, rocksdb_no_compression);
       break;
     case BLOCKS:
-      set_table(options, all->cache, 16 * KIB);
+      set_table(options, all->cache, 16 * KIB, NULL);
       set_blocks(options);
       break;
     case ENTRIES:
-      set_table(options, all->cache, 16 * KIB);
+      set_table(options, all->cache, 16 * KIB, NULL);
+      set_entries(options);
+      break;
+    case POINTS: /* a new key is found to be new without a block being read */
+      set_table(options, all->cache, 4 * KIB, rocksdb_filterpolicy_create_bloom_full(10));
       set_entries(options);
       break;
   }

@@ -1,8 +1,8 @@
 /* Decides in which order a store is looked at:
  *
  *   FORMAT, meta, the rows of `streams`; then for each stream what is held (as of one moment with
- * its frontier record), its log up to that frontier, its index, its small rows, its processors;
- * then what belongs to no stream.
+ * its frontier record), its log up to that frontier, the rows of its keys, its index, its small
+ * rows, its processors; then what belongs to no stream.
  *
  * What a writer adds meanwhile lies above the frontier that was read and is left alone; log blocks
  * and index entries below it never change, so only what is held needs a view of one moment. */
@@ -26,6 +26,7 @@ struct hb_verify *hb_verify_create(const struct hb_verify_options *options) {
 
 static void leave_stream(struct hb_verify *verify) {
   hb_verify_held_done(&verify->held);
+  hb_verify_keys_done(&verify->keys);
   hb_verify_locate_done(&verify->locate);
   hb_verify_processors_done(&verify->processors);
   free(verify->stream.log_sums);
@@ -162,6 +163,8 @@ static enum hb_verify_phase after(struct hb_verify *verify) {
       hb_verify_held_done(&verify->held);
       return HB_VERIFY_LOG;
     case HB_VERIFY_LOG:
+      return HB_VERIFY_KEYS;
+    case HB_VERIFY_KEYS:
       return HB_VERIFY_INDEX;
     case HB_VERIFY_INDEX:
       return HB_VERIFY_LOCATE;
@@ -202,6 +205,7 @@ static bool work(struct hb_verify *verify) {
                                                       [HB_VERIFY_STREAMS] = hb_verify_streams,
                                                       [HB_VERIFY_HELD] = hb_verify_held,
                                                       [HB_VERIFY_LOG] = hb_verify_log,
+                                                      [HB_VERIFY_KEYS] = hb_verify_keys,
                                                       [HB_VERIFY_INDEX] = hb_verify_index,
                                                       [HB_VERIFY_LOCATE] = hb_verify_locate,
                                                       [HB_VERIFY_GAPS] = hb_verify_gaps,

@@ -245,6 +245,7 @@ static bool pass(struct hb_verify *verify) {
 
 bool hb_verify_held(struct hb_verify *verify) {
   struct hb_verify_held *held = &verify->held;
+  if (verify->stream.config.mode == HB_MODE_PER_KEY) return hb_verify_keys_held(verify);
   if (!verify->scan.verify) {
     held->covered_to = verify->stream.record.frontier;
     begin_pass(verify, held->covered_to);

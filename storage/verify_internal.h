@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/frame/block.h"
+#include "base/frame/scan.h"
 #include "base/slice.h"
 #include "storage/engine_internal.h"
 #include "storage/index.h"
@@ -112,6 +113,23 @@ struct hb_verify_held {
   bool unsure;                /* it could not be kept to: coverage can't be judged */
 };
 
+/* PER_KEY streams. */
+struct hb_verify_keys {
+  struct hb_rocks_iter *view;     /* owned; rows as of the moment of the frontier record */
+  struct hb_verify_sum *log_sums; /* owned; HB_VERIFY_BUCKETS of each */
+  struct hb_verify_sum *row_sums;
+  uint64_t key_hash; /* of the row whose events are being added */
+  int64_t at;        /* the next of them */
+  int64_t end;
+  bool unsure;      /* rows are missing: sums can't be judged */
+  uint64_t *hashes; /* owned; of held events, in this pass those in [from, limit] */
+  size_t count;
+  size_t hashes_max;
+  uint64_t from;
+  uint64_t limit;
+  bool again; /* there are more above `limit` */
+};
+
 struct hb_verify_locate {
   bool begun;
   bool in_log; /* from log to index; then the other way */
@@ -155,6 +173,7 @@ enum hb_verify_phase {
   HB_VERIFY_STREAM, /* the next stream */
   HB_VERIFY_HELD,
   HB_VERIFY_LOG,
+  HB_VERIFY_KEYS,
   HB_VERIFY_INDEX,
   HB_VERIFY_LOCATE,
   HB_VERIFY_GAPS,
@@ -189,6 +208,7 @@ struct hb_verify {
 
   struct hb_verify_stream stream;
   struct hb_verify_held held;
+  struct hb_verify_keys keys;
   struct hb_verify_locate locate;
   struct hb_verify_processors processors; /* of the stream */
   struct hb_buf key;                      /* a user's key */
@@ -212,6 +232,7 @@ bool hb_verify_meta(struct hb_verify *verify);
 bool hb_verify_streams(struct hb_verify *verify);
 bool hb_verify_log(struct hb_verify *verify);
 bool hb_verify_held(struct hb_verify *verify);
+bool hb_verify_keys(struct hb_verify *verify);
 bool hb_verify_index(struct hb_verify *verify);
 bool hb_verify_locate(struct hb_verify *verify);
 bool hb_verify_gaps(struct hb_verify *verify);
@@ -229,6 +250,10 @@ bool hb_verify_orphans(struct hb_verify *verify);
 void hb_verify_load(struct hb_verify *verify, uint64_t stream);
 void hb_verify_compare_now(struct hb_verify *verify);
 void hb_verify_held_done(struct hb_verify_held *held);
+/* verify_keys.c: hb_verify_held of a PER_KEY stream; one of its events in the log. */
+bool hb_verify_keys_held(struct hb_verify *verify);
+void hb_verify_keys_add(struct hb_verify *verify, const struct hb_event *event);
+void hb_verify_keys_done(struct hb_verify_keys *keys);
 void hb_verify_locate_done(struct hb_verify_locate *locate);
 void hb_verify_processors_done(struct hb_verify_processors *processors);
 

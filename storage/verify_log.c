@@ -73,7 +73,8 @@ static bool check_event(struct hb_verify *verify, const struct hb_block *block, 
   if (out->frame_size != frame.size) {
     tell_range(verify, sequence, sequence + 1, "there is more behind its frame");
   }
-  if (out->sequence != sequence) {
+  bool is_position = verify->stream.config.mode == HB_MODE_PER_KEY;
+  if (out->sequence != sequence && !is_position) {
     struct hb_range range = {sequence, sequence + 1};
     hb_verify_report(verify, "log", &range, "the event there has sequence %" PRId64, out->sequence);
   }
@@ -125,6 +126,7 @@ static void check_events(struct hb_verify *verify, const struct hb_block *block)
     if (!scanned) continue;
     if (hb_time_compare(event.time, highest) > 0) highest = event.time;
     if (sequence >= stream->record.earliest) stream->released++;
+    if (stream->config.mode == HB_MODE_PER_KEY) hb_verify_keys_add(verify, &event);
     add_to_sums(stream, block, i, &event);
   }
   if (next != block->to) {

@@ -117,7 +117,6 @@ bool hb_verify_peers(struct hb_verify *verify) {
 
 static bool is_unused(enum hb_family family) {
   switch (family) {
-    case HB_FAMILY_KEYS:
     case HB_FAMILY_CURSORS:
     case HB_FAMILY_VOIDS:
       return true;
@@ -126,6 +125,7 @@ static bool is_unused(enum hb_family family) {
     case HB_FAMILY_HELD:
     case HB_FAMILY_LOG:
     case HB_FAMILY_LISTS:
+    case HB_FAMILY_KEYS:
     case HB_FAMILY_STATES:
     case HB_FAMILY_TIMERS:
     case HB_FAMILY_RESULTS:

@@ -224,6 +224,21 @@ static bool load_row(struct hb_verify *verify, enum hb_stream_kind kind,
   return good;
 }
 
+/* PER_KEY: the numbers are positions, given from 0 up as events are released. */
+static void check_positions(struct hb_verify *verify) {
+  const struct hb_frontier *record = &verify->stream.record;
+  bool well = record->frozen && record->first_sequence == 0 &&
+              record->complete_to == record->frontier && record->any == (record->frontier > 0) &&
+              (!record->any || record->highest == record->frontier - 1);
+  if (!well) {
+    hb_verify_report(verify, "streams", NULL,
+                     "its numbers can't be those of a PER_KEY stream: first position %" PRId64
+                     ", frontier %" PRId64 ", complete_to %" PRId64 ", highest %" PRId64,
+                     record->first_sequence, record->frontier, record->complete_to,
+                     record->highest);
+  }
+}
+
 static void check_numbers(struct hb_verify *verify) {
   const struct hb_verify_stream *stream = &verify->stream;
   const struct hb_frontier *record = &stream->record;
@@ -231,6 +246,10 @@ static void check_numbers(struct hb_verify *verify) {
     hb_verify_report(verify, "streams", NULL,
                      "indexed_to %" PRId64 " is above the frontier %" PRId64, stream->indexed_to,
                      record->frontier);
+  }
+  if (stream->config.mode == HB_MODE_PER_KEY) {
+    check_positions(verify);
+    return;
   }
   if (record->frozen && !stream->config.first_seen &&
       record->first_sequence != stream->config.first_sequence) {
@@ -254,6 +273,10 @@ static bool load_held(struct hb_verify *verify, struct hb_verify_stream *stream)
     if (!load_row(verify, HB_KIND_FRONTIER, stream)) return false;
     hb_rocks_iter_destroy(verify->held.view);
     verify->held.view = hb_store_iter(verify->options.store, HB_FAMILY_HELD, stream->id);
+    if (stream->config.mode == HB_MODE_PER_KEY) {
+      hb_rocks_iter_destroy(verify->keys.view);
+      verify->keys.view = hb_store_iter(verify->options.store, HB_FAMILY_KEYS, stream->id);
+    }
     struct hb_verify_stream after = {.id = stream->id};
     if (!load_row(verify, HB_KIND_FRONTIER, &after)) return false;
     if (after.record.commit == stream->record.commit) return true;

@@ -11,6 +11,7 @@
 #include "storage/delete.h"
 #include "storage/index.h"
 #include "storage/key_internal.h"
+#include "storage/key_record_internal.h"
 #include "storage/record_internal.h"
 #include "storage/store_internal.h"
 #include "storage/write_internal.h"
@@ -159,6 +160,14 @@ void hb_write_put_index_entry(struct hb_write *write, uint64_t stream,
   hb_record_put_index(value, entry);
   hb_rocks_put(write->batch, HB_FAMILY_LISTS, hb_buf_view(&write->key),
                hb_slice_of(value, sizeof value));
+}
+
+void hb_write_put_key(struct hb_write *write, uint64_t stream, struct hb_slice key,
+                      const struct hb_key_record *record) {
+  hb_buf_clear(&write->key);
+  hb_key_row(&write->key, stream, key);
+  hb_record_put_key(begin_value(write), record);
+  hb_rocks_put(write->batch, HB_FAMILY_KEYS, hb_buf_view(&write->key), hb_buf_view(&write->value));
 }
 
 /* Its rows in `streams` go too, but for the mark: that is the last to go (hb_write_delete_mark). */

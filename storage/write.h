@@ -53,6 +53,10 @@ void hb_write_put_peer(struct hb_write *write, uint32_t peer, struct hb_slice te
 void hb_write_put_served_ms(struct hb_write *write, uint64_t served_ms);
 void hb_write_put_next_stream(struct hb_write *write, uint64_t next_stream);
 
+/* keys: the record of one key of a PER_KEY stream */
+void hb_write_put_key(struct hb_write *write, uint64_t stream, struct hb_slice key,
+                      const struct hb_key_record *record);
+
 /* lists: rows of a bundle too small for a file of its own (index.h) */
 struct hb_index_entry; /* storage/index.h */
 void hb_write_put_index_entry(struct hb_write *write, uint64_t stream,

@@ -98,8 +98,10 @@ void describe_config(FILE *out, const struct holdback_stream_config *config) {
   char bytes[32];
   fprintf(out, "stream           %s (%s, %s acks)\n", config->name, describe_mode(config->mode),
           describe_ack(config));
+  bool per_key = config->mode == HOLDBACK_MODE_PER_KEY;
   if (config->first_seen) {
-    fprintf(out, "first sequence   the first seen\n");
+    fprintf(out, "first sequence   %s\n",
+            per_key ? "of each key: its event with initial" : "the first seen");
   } else {
     fprintf(out, "first sequence   %" PRId64 "\n", config->first_sequence);
   }
@@ -150,7 +152,7 @@ static void print_gaps(FILE *out, const struct holdback_stream_status *status,
             palette->missing, gap->start, gap->end, palette->off, count, age,
             blocks ? "  <- everything held waits for it" : "");
   }
-  if (status->gaps_total > status->gaps_count)
+  if (status->gaps_count && status->gaps_total > status->gaps_count)
     fprintf(out, "  and %" PRIu64 " more\n", status->gaps_total - status->gaps_count);
 }
 
@@ -180,7 +182,12 @@ void describe_status(FILE *out, const struct holdback_stream_config *config,
     fprintf(out, "first sequence   not known before the first event\n");
     return;
   }
-  fprintf(out, "first sequence   %" PRId64 "\n", status->first_sequence);
+  if (config->mode == HOLDBACK_MODE_PER_KEY) {
+    fprintf(out, "positions        from %" PRId64 ", as events are released\n",
+            status->first_sequence);
+  } else {
+    fprintf(out, "first sequence   %" PRId64 "\n", status->first_sequence);
+  }
   print_numbers(out, status, palette);
   fprintf(out,
           "ever             stored %" PRIu64 ", duplicate %" PRIu64 ", conflict %" PRIu64
@@ -190,5 +197,5 @@ void describe_status(FILE *out, const struct holdback_stream_config *config,
   if (status->indexed_to != status->frontier)
     fprintf(out, "indexed to       %" PRId64 "\n", status->indexed_to);
   print_gaps(out, status, palette);
-  if (status->gaps_total && status->has_highest) print_picture(out, status, palette);
+  if (status->gaps_count && status->has_highest) print_picture(out, status, palette);
 }

@@ -3,6 +3,7 @@
  *   {"sequence":1,"key":"a","event_time":"2001-01-01T00:00:00Z",
  *    "headers":[{"name":"n","value":"v"}],"payload":"..."}
  *
+ * and, where they are true, "initial" and "last" (streams in mode PER_KEY).
  * key, payload and a header's value may be "..._base64" instead, for bytes that are not UTF-8.
  * Reading also takes a payload of any other JSON type (its compact dump is the payload), headers
  * as an object, and a "state" (which key prints for held events; it is ignored). */

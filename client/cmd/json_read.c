@@ -112,6 +112,15 @@ static bool take_time(struct reading *reading, struct holdback_event *out) {
   return true;
 }
 
+static bool take_flag(struct reading *reading, const char *name, bool *out) {
+  const json_t *value = json_object_get(reading->line->root, name);
+  if (!value) return true;
+  if (!json_is_boolean(value))
+    return fail(reading, "%s: is %s, expected true or false", name, type_of(value));
+  *out = json_is_true(value);
+  return true;
+}
+
 /* ---- headers */
 
 static bool check_members(struct reading *reading, const json_t *object, const char *where,
@@ -208,9 +217,9 @@ static bool parse(struct reading *reading, struct hb_slice text) {
 
 bool event_line_read(struct event_line *line, struct hb_slice text, struct holdback_event *out,
                      char *wrong, size_t wrong_size) {
-  static const char *const known[] = {
-      "sequence",   "key",     "key_base64", "payload", "payload_base64",
-      "event_time", "headers", "state",      NULL};
+  static const char *const known[] = {"sequence",       "key",        "key_base64", "payload",
+                                      "payload_base64", "event_time", "headers",    "initial",
+                                      "last",           "state",      NULL};
   struct reading reading = {line, wrong, wrong_size};
   json_decref(line->root);
   line->root = NULL;
@@ -222,6 +231,8 @@ bool event_line_read(struct event_line *line, struct hb_slice text, struct holdb
   size_t headers_count = 0;
   bool good = parse(&reading, text) && check_members(&reading, line->root, "", known) &&
               take_sequence(&reading, &event) && take_time(&reading, &event) &&
+              take_flag(&reading, "initial", &event.initial) &&
+              take_flag(&reading, "last", &event.last) &&
               take_bytes(&reading, line->root, "key", false, &key) &&
               take_bytes(&reading, line->root, "payload", true, &payload) &&
               take_headers(&reading, &headers, &headers_count);

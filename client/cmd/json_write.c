@@ -101,6 +101,8 @@ void event_line_write(struct hb_buf *out, const struct holdback_event *event, co
     put_text(out, ",\"state\":");
     json_write_string(out, hb_slice_text(state));
   }
+  if (event->initial) put_text(out, ",\"initial\":true");
+  if (event->last) put_text(out, ",\"last\":true");
   put_text(out, "}\n");
 }
 

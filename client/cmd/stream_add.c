@@ -1,4 +1,6 @@
 /* holdback stream add: where the sequence begins must be said; it can't be changed later. */
+#include <string.h>
+
 #include "client/cmd/exit.h"
 #include "client/cmd/stream_options.h"
 
@@ -7,13 +9,24 @@ struct options {
   bool has_first;
 };
 
-enum { KEY_FIRST = 256, KEY_FIRST_SEEN };
+enum { KEY_FIRST = 256, KEY_FIRST_SEEN, KEY_MODE };
 
 static const struct argp_option argp_options[] = {
     {"first", KEY_FIRST, "N", 0, "the sequence begins at N", 1},
     {"first-seen", KEY_FIRST_SEEN, NULL, 0,
-     "the sequence begins at the lowest one of the first batch", 1},
+     "the sequence begins at the lowest one of the first batch; in mode per-key, each key's at its "
+     "event with \"initial\":true",
+     1},
+    {"mode", KEY_MODE, "global|per-key", 0,
+     "one sequence over all keys (default), or one for each key", 1},
     {0}};
+
+static int parse_mode(const char *text, struct argp_state *state) {
+  if (strcmp(text, "global") == 0) return HOLDBACK_MODE_GLOBAL;
+  if (strcmp(text, "per-key") != 0)
+    argp_error(state, "--mode: '%s' is neither global nor per-key", text);
+  return HOLDBACK_MODE_PER_KEY;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
   struct options *options = state->input;
@@ -28,6 +41,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case KEY_FIRST_SEEN:
       config->first_seen = true;
+      return 0;
+    case KEY_MODE:
+      config->mode = parse_mode(arg, state);
       return 0;
     case ARGP_KEY_END:
       if (options->has_first == config->first_seen)
@@ -48,6 +64,7 @@ static const struct argp argp = {
         "Examples:\n"
         "  holdback stream add orders --first 1\n"
         "  holdback stream add wal --first-seen --ack async\n"
+        "  holdback stream add orders --mode per-key --first 1\n"
         "  holdback stream add small --first 1 --ahead-max 1000 --held-bytes-max 1GiB\n"
         "\n" EXIT_CODES_HELP,
     .children = stream_settings_children};

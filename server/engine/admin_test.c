@@ -45,8 +45,6 @@ static void test_bad_configs(void **state) {
     expect(rig, job_of(HB_JOB_CREATE_STREAM, names[i]), HB_INVALID, "name ");
   }
   struct hb_job job = job_of(HB_JOB_CREATE_STREAM, "s");
-  job.config.mode = HB_MODE_PER_KEY;
-  expect(rig, job, HB_UNIMPLEMENTED, "PER_KEY");
   job.config.mode = 9;
   expect(rig, job, HB_INVALID, "mode is 9");
   job = job_of(HB_JOB_CREATE_STREAM, "s");

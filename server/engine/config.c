@@ -47,13 +47,10 @@ static enum hb_code check_limits(const struct hb_stream_limits *limits, struct h
 }
 
 static enum hb_code check_mode(enum hb_mode mode, struct hb_err *err) {
-  if (mode == HB_MODE_GLOBAL) return HB_OK;
-  if (mode == HB_MODE_PER_KEY) {
-    return hb_err_set(err, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT",
-                      "mode PER_KEY is not implemented yet");
-  }
+  if (mode == HB_MODE_GLOBAL || mode == HB_MODE_PER_KEY) return HB_OK;
   return hb_err_set(err, HB_INVALID, (int)mode ? "MODE_UNKNOWN" : "MODE_MISSING",
-                    "mode is %d, must be %d (GLOBAL)", (int)mode, HB_MODE_GLOBAL);
+                    "mode is %d, must be %d (GLOBAL) or %d (PER_KEY)", (int)mode, HB_MODE_GLOBAL,
+                    HB_MODE_PER_KEY);
 }
 
 static enum hb_code check_first(const struct hb_stream_config *config, struct hb_err *err) {

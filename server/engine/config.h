@@ -8,8 +8,8 @@
 #include "base/limits.h"
 #include "base/types.h"
 
-/* For a new stream; ack 0 and limits 0 = not stated. HB_INVALID with field, value and limit,
- * HB_UNIMPLEMENTED for PER_KEY. */
+/* For a new stream; ack 0 and limits 0 = not stated. HB_INVALID with field, value and limit.
+ */
 HB_MUST_CHECK enum hb_code hb_config_check(const struct hb_stream_config *config,
                                            struct hb_err *err);
 /* Of an update only name, ack and limits count. */

@@ -85,7 +85,7 @@ struct hb_job {
   int64_t seal_end;                       /* SEAL: HB_PRECONDITION as hb_ordering_check_seal says */
   struct hb_processor_request *processor; /* ATTACH, DETACH; the caller's, until done */
   /* CREATE with the settings that the stream has already is HB_OK; with others HB_EXISTS naming
-   * the first field that differs. HB_LIMIT: streams_max. HB_UNIMPLEMENTED: PER_KEY. */
+   * the first field that differs. HB_LIMIT: streams_max. */
   struct hb_err error;              /* out; code HB_OK on success */
   void (*done)(struct hb_job *job); /* on the threads of hb_append's `answered` */
   void *context;

@@ -14,6 +14,11 @@
  * done, so once it is published (hb_stream_settle) e is below `bound`, and DRAIN reads it from the
  * log. The same wait keeps a bundle that isn't fsynced yet from being shown (I2).
  *
+ * In PER_KEY mode held events have no position yet. They come behind all released ones, known and
+ * ordered by their sequence; `held_next` is where their part of the list stands. What the pass saw
+ * may be released above `bound` before its turn comes: the key's record says so, and the phases
+ * start over (read_key_sequence.c).
+ *
  * A place that is gone when its turn comes was released since (it is in the log, at its position)
  * or rewritten: then the phases start over at its position. Where the pass saw more than a page,
  * they start over above the last place. A step looks at 16 MiB; what it has is a page then, empty
@@ -74,6 +79,8 @@ static enum hb_code do_released(struct hb_key_page *page, bool *out_stop, bool *
   /* What was held when paging began and published is released now, or counted here. */
   *out_end = page->read->released_only || status.held_events == 0;
   state->phase = HB_KEY_PASS;
+  bool per_key = hb_stream_mode(page->read->stream) == HB_MODE_PER_KEY;
+  if (per_key && !*out_end) return hb_key_read_next(page, err);
   return HB_OK;
 }
 
@@ -104,10 +111,12 @@ static enum hb_code do_drain(struct hb_key_page *page, bool *out_stop, bool *out
     return code;
   }
   bool moved = false;
-  code = hb_key_read_places(page, &done, &moved, err);
+  bool per_key = hb_stream_mode(page->read->stream) == HB_MODE_PER_KEY;
+  code = per_key ? hb_key_give_held(page, &done, &moved, err)
+                 : hb_key_read_places(page, &done, &moved, err);
   if (code != HB_OK) return code;
   if (moved) {
-    start_over(state, state->places[0].position);
+    start_over(state, per_key ? state->next : state->places[0].position);
   } else if (!done) {
     *out_stop = true;
   } else if (state->truncated) {
@@ -139,6 +148,7 @@ static enum hb_code fill(struct hb_key_page *page, bool *out_end, struct hb_err 
 
 enum hb_code hb_read_key(struct hb_engine *engine, struct hb_read *read, struct hb_err *err) {
   struct hb_key_state state = {.phase = HB_KEY_RELEASED,
+                               .held_next = INT64_MIN,
                                .next = read->has_from ? read->from_position : INT64_MIN};
   if (read->page_size == 0) read->page_size = 1;
   if (read->page_size > engine->limits.page_size_max) {

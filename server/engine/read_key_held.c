@@ -11,11 +11,29 @@ struct pass {
   struct hb_err *err;
 };
 
+/* PER_KEY: the key's events at or above held_next, which is what they are known by. */
+static enum hb_code look_by_sequence(struct hb_key_page *page, struct hb_bundle_id id,
+                                     const struct hb_block *block, struct hb_err *err) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    struct hb_event event;
+    enum hb_code code = hb_scan_frame(hb_block_frame(block, i), &event, err);
+    if (code != HB_OK) return code;
+    if (event.sequence < page->state->held_next) continue;
+    if (!hb_slice_equal(hb_event_key(&event), page->read->key)) continue;
+    struct hb_key_place place = {.position = event.sequence, .commit = id.commit, .part = id.part};
+    hb_key_state_add(page->state, place, page->read->page_size);
+  }
+  return HB_OK;
+}
+
 /* Remember the key's events at or above next. */
 static enum hb_code look(struct hb_key_page *page, struct hb_bundle_id id,
                          const struct hb_block *block, struct hb_err *err) {
   struct hb_key_state *state = page->state;
   size_t max = page->read->page_size;
+  if (hb_stream_mode(page->read->stream) == HB_MODE_PER_KEY) {
+    return look_by_sequence(page, id, block, err);
+  }
   for (uint32_t i = hb_block_find(block, state->next); i < block->count; i++) {
     int64_t position = hb_block_sequence(block, i);
     /* Beyond the highest place that still counts, its key doesn't matter: the phases start over. */

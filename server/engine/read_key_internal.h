@@ -13,7 +13,7 @@ enum hb_key_phase { HB_KEY_RELEASED = 1, HB_KEY_PASS = 2, HB_KEY_DRAIN = 3 };
 
 /* A held event of the key, and the bundle that it was seen in. */
 struct hb_key_place {
-  int64_t position;
+  int64_t position; /* PER_KEY: its sequence */
   uint64_t commit;
   uint32_t part;
 };
@@ -24,7 +24,8 @@ struct hb_key_state {
   int64_t bound;  /* DRAIN: entries below come from index and log */
   bool has_after; /* PASS: the bundle looked at last */
   struct hb_bundle_id after;
-  bool truncated;              /* the pass saw more events than `places` may hold */
+  int64_t held_next; /* PER_KEY: held events with lower sequences were given, or released */
+  bool truncated;    /* the pass saw more events than `places` may hold */
   struct hb_key_place *places; /* owned; the lowest ones seen, ascending */
   size_t places_count;
   size_t places_cap;
@@ -61,6 +62,13 @@ bool hb_key_page_is_full(const struct hb_key_page *page);
  * else the page is full or the budget used up. */
 HB_MUST_CHECK enum hb_code hb_key_read_released(struct hb_key_page *page, int64_t end,
                                                 bool *out_done, struct hb_err *err);
+/* read_key_sequence.c: PER_KEY mode. Before a pass: held_next rises to where the key goes on. */
+HB_MUST_CHECK enum hb_code hb_key_read_next(struct hb_key_page *page, struct hb_err *err);
+/* As hb_key_read_places, for places that are sequences; *out_moved: something of the key was
+ * released above `bound`, or a place is gone. */
+HB_MUST_CHECK enum hb_code hb_key_give_held(struct hb_key_page *page, bool *out_done,
+                                            bool *out_moved, struct hb_err *err);
+
 /* read_key_held.c: one step of the pass over the bundles. */
 HB_MUST_CHECK enum hb_code hb_key_read_pass(struct hb_key_page *page, bool *out_done,
                                             struct hb_err *err);

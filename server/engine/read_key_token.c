@@ -8,8 +8,8 @@
 #include "server/engine/read_key_internal.h"
 
 enum {
-  TOKEN_VERSION = 1,
-  TOKEN_HEAD = 3 + 8 + 8 + 8 + 8 + 4 + 4,
+  TOKEN_VERSION = 2,
+  TOKEN_HEAD = 3 + 8 + 8 + 8 + 8 + 4 + 4 + 8,
   TOKEN_PLACE = 8 + 8 + 4,
   FLAG_AFTER = 1,
   FLAG_TRUNCATED = 2
@@ -75,6 +75,7 @@ void hb_key_token_encode(const struct hb_key_state *state, const struct hb_read 
   hb_put_u64_le(at + 27, state->after.commit);
   hb_put_u32_le(at + 35, state->after.part);
   hb_put_u32_le(at + 39, (uint32_t)state->places_count);
+  hb_put_u64_le(at + 43, (uint64_t)state->held_next);
   at += TOKEN_HEAD;
   for (size_t i = 0; i < state->places_count; i++, at += TOKEN_PLACE) {
     hb_put_u64_le(at, (uint64_t)state->places[i].position);
@@ -99,6 +100,7 @@ static bool decode_head(const struct hb_read *read, struct hb_key_state *out, ui
   out->after.commit = hb_get_u64_le(at + 27);
   out->after.part = hb_get_u32_le(at + 35);
   *out_count = hb_get_u32_le(at + 39);
+  out->held_next = (int64_t)hb_get_u64_le(at + 43);
   return !(read->released_only && out->phase != HB_KEY_RELEASED);
 }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "server/engine/cursor_internal.h"
 #include "server/engine/engine_internal.h"
+#include "server/engine/need_key_internal.h"
 #include "storage/read.h"
 
 static struct hb_bundle_id bundle_of(const struct hb_need *need, const struct hb_need_item *item) {
@@ -124,7 +125,8 @@ void hb_need_run(struct hb_engine *engine, struct hb_node *node) {
   struct hb_need *need = (struct hb_need *)node;
   struct hb_stream *stream = ((struct hb_append *)need->batch)->target;
   struct hb_err err = {0};
-  enum hb_code code = hb_need_compare(engine, need, stream, &err);
+  enum hb_code code = need->keys_count ? hb_need_keys(engine, need, stream, &err)
+                                       : hb_need_compare(engine, need, stream, &err);
   if (code != HB_OK && hb_stream_is_deleted(stream)) {
     code = hb_err_no_stream(&err, stream->name); /* its data was being dropped meanwhile */
   } else if (code != HB_OK) {

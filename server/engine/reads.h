@@ -26,7 +26,7 @@ enum { HB_READ_BLOCKS_MAX = 16 };
 struct hb_key_entry {
   struct hb_bytes *owner; /* reference */
   struct hb_slice frame;  /* tag, length, Event */
-  int64_t position;       /* = sequence in GLOBAL mode, also while held */
+  int64_t position; /* = sequence in GLOBAL mode, also while held; none while held in PER_KEY */
   bool released;
 };
 

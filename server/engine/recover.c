@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "server/engine/config.h"
 #include "server/engine/engine_internal.h"
+#include "storage/keys.h"
 #include "storage/read.h"
 
 struct stored {
@@ -60,10 +61,26 @@ static bool load_unprocessed(void *context, const struct hb_unprocessed *row) {
   return true;
 }
 
+/* PER_KEY: the records of the keys that the bundles name, and of no others. */
+static enum hb_code load_keys(struct hb_engine *engine, uint64_t stream, struct hb_err *err) {
+  struct hb_ordering *core = engine->sequencer.core;
+  struct hb_slice key;
+  enum hb_code code = HB_OK;
+  while (code == HB_OK && hb_ordering_recover_wants_key(core, stream, &key)) {
+    bool found;
+    struct hb_key_record record;
+    code = hb_key_record_read(engine->store, stream, key, &found, &record, err);
+    if (code != HB_OK) break;
+    code = hb_ordering_recover_key(core, stream, key, found ? &record : NULL, err);
+  }
+  return code;
+}
+
 static enum hb_code load(struct hb_engine *engine, uint64_t stream, struct hb_err *err) {
   struct loading loading = {.core = engine->sequencer.core, .stream = stream, .err = err};
   enum hb_code code = hb_bundle_each(engine->store, stream, NULL, load_bundle, &loading, err);
   if (code == HB_OK) code = loading.code;
+  if (code == HB_OK) code = load_keys(engine, stream, err);
   if (code == HB_OK) code = hb_gap_each(engine->store, stream, load_gap, &loading, err);
   if (code == HB_OK) {
     code = hb_unprocessed_each(engine->store, stream, load_unprocessed, &loading, err);

@@ -72,6 +72,9 @@ static uint64_t put_events(struct hb_write *write, const struct hb_commit *commi
 }
 
 static void put_state(struct hb_write *write, const struct hb_commit *commit) {
+  for (size_t i = 0; i < commit->keys_count; i++) {
+    hb_write_put_key(write, commit->keys[i].stream, commit->keys[i].key, &commit->keys[i].record);
+  }
   for (size_t i = 0; i < commit->frontiers_count; i++) {
     hb_write_put_frontier(write, commit->frontiers[i].stream, &commit->frontiers[i].record);
   }

@@ -26,6 +26,7 @@ struct hb_stream *hb_stream_create(uint64_t id, const uint8_t store_incarnation[
   pthread_mutex_init(&stream->mutex, NULL);
   pthread_cond_init(&stream->settled, NULL);
   memcpy(stream->name, stored->name, sizeof stream->name);
+  stream->mode = resolved->mode;
   stream->config = *resolved;
   stream->stored = *stored;
   return stream;
@@ -53,6 +54,8 @@ void hb_stream_unref(struct hb_stream *stream) {
 }
 
 const uint8_t *hb_stream_incarnation(const struct hb_stream *stream) { return stream->incarnation; }
+
+enum hb_mode hb_stream_mode(const struct hb_stream *stream) { return stream->mode; }
 
 void hb_stream_get_config(struct hb_stream *stream, struct hb_stream_config *out) {
   pthread_mutex_lock(&stream->mutex);

@@ -25,6 +25,7 @@ const uint8_t *hb_stream_incarnation(
 void hb_stream_get_config(struct hb_stream *stream, struct hb_stream_config *out);
 /* As published last; gap ages are for the caller to take from served time now. */
 void hb_stream_get_status(struct hb_stream *stream, struct hb_stream_status *out);
+enum hb_mode hb_stream_mode(const struct hb_stream *stream); /* never changes; no lock */
 bool hb_stream_is_deleted(struct hb_stream *stream);
 uint64_t hb_stream_event_bytes_max(struct hb_stream *stream);
 /* Whether the release of what is held stands still because the event at the frontier can't be read;

@@ -40,6 +40,7 @@ struct hb_stream {
   uint64_t id;
   char name[HB_STREAM_NAME_MAX + 1];
   uint8_t incarnation[HB_INCARNATION_SIZE];
+  enum hb_mode mode;
 
   pthread_mutex_t mutex;
   pthread_cond_t settled; /* a publication, the end of a `changed`, deletion, loss */

@@ -43,8 +43,13 @@ static const char FILL[] = "fill the lowest gap, then send again";
 
 static int write_window(const struct view *view, enum hb_reason reason, char *out, size_t size) {
   const struct hb_stream_limits *limits = &view->stream->limits;
+  bool per_key = view->stream->per_key;
   switch (reason) {
     case HB_REASON_AHEAD:
+      if (per_key) {
+        return snprintf(out, size, "is ahead_max %" PRIu64 " or more above its key's next: %s",
+                        limits->ahead_max, FILL);
+      }
       return snprintf(out, size, "is at or above window_end %" PRId64 ": %s",
                       view->append->status.window_end, FILL);
     case HB_REASON_HELD_BYTES:
@@ -56,6 +61,12 @@ static int write_window(const struct view *view, enum hb_reason reason, char *ou
     case HB_REASON_GAPS:
       return snprintf(out, size, "would pass gaps_max %" PRIu64 ": %s", limits->gaps_max, FILL);
     case HB_REASON_SERVER_MEMORY:
+      if (per_key) {
+        return snprintf(out, size,
+                        "would pass the server's key_held_memory_max %" PRIu64
+                        " or held_index_max %" PRIu64 ": send again later",
+                        view->stream->key_held_memory_max, view->stream->held_index_max);
+      }
       return snprintf(out, size,
                       "would pass the server's held_index_max %" PRIu64 ": send again later",
                       view->stream->held_index_max);
@@ -83,6 +94,9 @@ static int write_outcome(const struct view *view, const struct run *run, char *o
     case HB_OUTCOME_LATE:
       return snprintf(out, size, "was voided before it came");
     case HB_OUTCOME_BEFORE_FIRST:
+      if (view->stream->per_key) {
+        return snprintf(out, size, "is below where its key begins%s", not_kept);
+      }
       return snprintf(out, size, "is below first_sequence %" PRId64 "%s",
                       view->append->status.record.first_sequence, not_kept);
     case HB_OUTCOME_OUT_OF_RANGE:
@@ -183,7 +197,9 @@ void hb_answer_encode(const struct hb_append *append, const struct hb_answer_str
     hb_wire_append_varint(out, RESULT_COMPLETE_TO, (uint64_t)record->complete_to);
     hb_wire_append_varint(out, RESULT_FRONTIER, (uint64_t)record->frontier);
     if (record->any) hb_wire_append_varint(out, RESULT_HIGHEST, (uint64_t)record->highest);
-    hb_wire_append_varint(out, RESULT_WINDOW_END, (uint64_t)status->window_end);
+    if (!stream->per_key) { /* else each key has its own */
+      hb_wire_append_varint(out, RESULT_WINDOW_END, (uint64_t)status->window_end);
+    }
   }
   put_gaps(status, out);
   hb_wire_append_bytes(out, RESULT_INCARNATION,

@@ -2,6 +2,8 @@
 #ifndef HB_SERVER_RPC_ANSWER_H
 #define HB_SERVER_RPC_ANSWER_H
 
+#include <stdbool.h>
+
 #include "base/slice.h"
 #include "server/engine/engine.h"
 
@@ -10,6 +12,8 @@ struct hb_answer_stream {
   const uint8_t *incarnation;     /* HB_INCARNATION_SIZE bytes */
   struct hb_stream_limits limits; /* in force */
   uint64_t held_index_max;        /* the server's */
+  uint64_t key_held_memory_max;   /* the server's */
+  bool per_key;                   /* the stream's mode */
 };
 
 /* AppendResult appended to `out`: never over 2 MiB, for a batch has at most 65,536 events.

@@ -30,7 +30,9 @@ static struct hb_buf *encode(const struct hb_call *call, const struct hb_append 
   hb_stream_get_config(append->target, &config);
   struct hb_answer_stream stream = {.incarnation = hb_stream_incarnation(append->target),
                                     .limits = config.limits,
-                                    .held_index_max = call->rpc->limits->held_index_max};
+                                    .held_index_max = call->rpc->limits->held_index_max,
+                                    .key_held_memory_max = call->rpc->limits->key_held_memory_max,
+                                    .per_key = config.mode == HB_MODE_PER_KEY};
   hb_buf_clear(scratch);
   hb_answer_encode(append, &stream, scratch);
   return scratch;

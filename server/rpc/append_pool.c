@@ -154,7 +154,8 @@ static enum hb_code check_and_scan(struct hb_call *call, struct hb_append_target
   if (!code) code = check_producer(target, request->producer, err);
   if (code) return code;
   limits.event_bytes_max = hb_stream_event_bytes_max(target->stream);
-  return hb_append_request_scan(request, &limits, events, err);
+  bool per_key = hb_stream_mode(target->stream) == HB_MODE_PER_KEY;
+  return hb_append_request_scan(request, &limits, per_key, events, err);
 }
 
 enum hb_code hb_append_batch_make(struct hb_call *call, struct hb_append_target *target,

@@ -80,7 +80,8 @@ enum hb_code hb_append_request_parse(struct hb_slice bytes, const struct hb_limi
 }
 
 static enum hb_code check_events(const struct hb_events *events, const struct hb_limits *limits,
-                                 struct hb_err *err) {
+                                 bool per_key, struct hb_err *err) {
+  const uint32_t built = per_key ? HB_EVENT_INITIAL | HB_EVENT_LAST : 0;
   if (events->count == 0) {
     return hb_err_set(err, HB_INVALID, "BATCH_EMPTY", "batch has no events");
   }
@@ -90,11 +91,16 @@ static enum hb_code check_events(const struct hb_events *events, const struct hb
                       limits->batch_events_max);
   }
   for (size_t i = 0; i < events->count; i++) {
-    uint32_t flags = events->items[i].flags;
+    uint32_t flags = events->items[i].flags & ~built;
     if (!flags) continue;
     const char *name = flags & HB_EVENT_HAS_PREVIOUS ? "previous"
                        : flags & HB_EVENT_INITIAL    ? "initial"
                                                      : "last";
+    if (!(flags & HB_EVENT_HAS_PREVIOUS)) {
+      return hb_err_set(err, HB_INVALID, "MODE_MISMATCH",
+                        "events[%zu].%s is for streams in mode PER_KEY, and this one is GLOBAL", i,
+                        name);
+    }
     return hb_err_set(err, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT",
                       "events[%zu].%s is not implemented yet", i, name);
   }
@@ -102,8 +108,8 @@ static enum hb_code check_events(const struct hb_events *events, const struct hb
 }
 
 enum hb_code hb_append_request_scan(const struct hb_append_request *request,
-                                    const struct hb_limits *limits, struct hb_events *events,
-                                    struct hb_err *err) {
+                                    const struct hb_limits *limits, bool per_key,
+                                    struct hb_events *events, struct hb_err *err) {
   events->count = 0;
   struct hb_wire_reader reader = {.at = request->bytes.data, .end = hb_slice_end(request->bytes)};
   struct hb_wire_field field;
@@ -112,5 +118,5 @@ enum hb_code hb_append_request_scan(const struct hb_append_request *request,
     enum hb_code code = hb_scan_batch(field.bytes, limits, events, err);
     if (code) return code;
   }
-  return check_events(events, limits, err);
+  return check_events(events, limits, per_key, err);
 }

@@ -3,6 +3,7 @@
 #ifndef HB_SERVER_RPC_APPEND_REQUEST_H
 #define HB_SERVER_RPC_APPEND_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -27,9 +28,10 @@ HB_MUST_CHECK enum hb_code hb_append_request_parse(struct hb_slice bytes,
                                                    struct hb_err *err);
 /* The events of all `batch` fields, merged, into `events` (emptied before). HB_INVALID: what the
  * scanner refuses (`limits` with the stream's own event_bytes_max), BATCH_EMPTY;
- * HB_UNIMPLEMENTED: an event with `previous`, `initial` or `last`. */
+ * MODE_MISMATCH: an event with `initial` or `last`, and the stream is not PER_KEY.
+ * HB_UNIMPLEMENTED: an event with `previous`. */
 HB_MUST_CHECK enum hb_code hb_append_request_scan(const struct hb_append_request *request,
-                                                  const struct hb_limits *limits,
+                                                  const struct hb_limits *limits, bool per_key,
                                                   struct hb_events *events, struct hb_err *err);
 
 #endif

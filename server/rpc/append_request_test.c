@@ -21,7 +21,7 @@ struct parsed {
 static enum hb_code parse(struct hb_slice bytes, struct parsed *out) {
   struct hb_limits limits = hb_limits_default();
   enum hb_code code = hb_append_request_parse(bytes, &limits, &out->request, &out->err);
-  if (!code) code = hb_append_request_scan(&out->request, &limits, &out->events, &out->err);
+  if (!code) code = hb_append_request_scan(&out->request, &limits, false, &out->events, &out->err);
   return code;
 }
 
@@ -72,8 +72,8 @@ static const struct {
     {"batch without events", "\x12\x00", 2, HB_INVALID, "BATCH_EMPTY"},
     {"event cut", "\x12\x02\x0a\x05", 4, HB_INVALID, "MALFORMED_EVENT"},
     {"previous", "\x12\x04\x0a\x02\x30\x01", 6, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT"},
-    {"initial", "\x12\x04\x0a\x02\x38\x01", 6, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT"},
-    {"last", "\x12\x04\x0a\x02\x40\x01", 6, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT"},
+    {"initial", "\x12\x04\x0a\x02\x38\x01", 6, HB_INVALID, "MODE_MISMATCH"},
+    {"last", "\x12\x04\x0a\x02\x40\x01", 6, HB_INVALID, "MODE_MISMATCH"},
     {"covers", "\x2a\x00", 2, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT"},
     {"voids", "\x32\x00", 2, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT"},
     {"producer with NUL", "\x1a\x01\x00", 3, HB_INVALID, "TEXT_INVALID"},

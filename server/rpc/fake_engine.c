@@ -141,6 +141,8 @@ void hb_stream_get_config(struct hb_stream *stream, struct hb_stream_config *out
   unlock(stream->engine);
 }
 
+enum hb_mode hb_stream_mode(const struct hb_stream *stream) { return stream->config.mode; }
+
 bool hb_stream_is_deleted(struct hb_stream *stream) {
   lock(stream->engine);
   bool deleted = stream->deleted;

@@ -180,8 +180,6 @@ static void create_stream_refuses(void **state) {
   expect_create(server, &config, GRPC_STATUS_INVALID_ARGUMENT, "MODE_MISSING");
   config.mode = (Holdback__V1__StreamMode)7;
   expect_create(server, &config, GRPC_STATUS_INVALID_ARGUMENT, "MODE_UNKNOWN");
-  config.mode = HOLDBACK__V1__STREAM_MODE__STREAM_MODE_PER_KEY;
-  expect_create(server, &config, GRPC_STATUS_UNIMPLEMENTED, "FEATURE_NOT_BUILT");
   config = good_config();
   config.first_case = HOLDBACK__V1__STREAM_CONFIG__FIRST__NOT_SET;
   expect_create(server, &config, GRPC_STATUS_INVALID_ARGUMENT, "FIRST_SEQUENCE_MISSING");

@@ -18,11 +18,13 @@ struct read_key {
   struct hb_buf key;
 };
 
-static void put_entry(const struct hb_key_entry *entry, struct hb_buf *out) {
+static void put_entry(const struct hb_key_entry *entry, bool per_key, struct hb_buf *out) {
   uint8_t tail[2 * (1 + HB_VARINT_MAX)];
   size_t size = 0;
-  tail[size++] = ENTRY_POSITION << 3 | HB_WIRE_VARINT;
-  size += hb_wire_put_varint(tail + size, (uint64_t)entry->position);
+  if (entry->released || !per_key) {
+    tail[size++] = ENTRY_POSITION << 3 | HB_WIRE_VARINT;
+    size += hb_wire_put_varint(tail + size, (uint64_t)entry->position);
+  }
   tail[size++] = ENTRY_STATE << 3 | HB_WIRE_VARINT;
   tail[size++] = entry->released ? HOLDBACK__V1__ENTRY_STATE__ENTRY_STATE_RELEASED
                                  : HOLDBACK__V1__ENTRY_STATE__ENTRY_STATE_HELD;
@@ -35,7 +37,10 @@ static void put_entry(const struct hb_key_entry *entry, struct hb_buf *out) {
 
 static void finished(struct hb_read_call *self) {
   struct hb_buf out = {0};
-  for (size_t i = 0; i < self->read.entries_count; i++) put_entry(&self->read.entries[i], &out);
+  bool per_key = hb_stream_mode(self->read.stream) == HB_MODE_PER_KEY;
+  for (size_t i = 0; i < self->read.entries_count; i++) {
+    put_entry(&self->read.entries[i], per_key, &out);
+  }
   char *token = hb_read_call_next_token(self);
   if (token[0]) hb_wire_append_bytes(&out, RESPONSE_TOKEN, hb_slice_text(token));
   free(token);

@@ -9,7 +9,16 @@
 #include "base/endian.h"
 #include "base/frame/wire.h"
 
-enum { SEQUENCE = 1, KEY = 2, TIME = 3, PAYLOAD = 5, SECONDS = 1, EVENTS = 1 };
+enum {
+  SEQUENCE = 1,
+  KEY = 2,
+  TIME = 3,
+  PAYLOAD = 5,
+  INITIAL = 7,
+  LAST = 8,
+  SECONDS = 1,
+  EVENTS = 1
+};
 
 static void append_event(struct hb_buf *batch, const struct hb_test_event *from) {
   uint8_t key[2] = {'k', (uint8_t)('0' + from->content % 7)};
@@ -19,12 +28,15 @@ static void append_event(struct hb_buf *batch, const struct hb_test_event *from)
   struct hb_buf event = {0};
   struct hb_buf time = {0};
   hb_wire_append_varint(&event, SEQUENCE, (uint64_t)from->sequence);
-  hb_wire_append_bytes(&event, KEY, hb_slice_of(key, sizeof key));
+  struct hb_slice own = hb_slice_of(key, sizeof key);
+  hb_wire_append_bytes(&event, KEY, from->key ? hb_slice_text(from->key) : own);
   if (from->seconds) {
     hb_wire_append_varint(&time, SECONDS, (uint64_t)from->seconds);
     hb_wire_append_bytes(&event, TIME, hb_buf_view(&time));
   }
   hb_wire_append_bytes(&event, PAYLOAD, hb_slice_of(payload, size));
+  if (from->flags & HB_EVENT_INITIAL) hb_wire_append_varint(&event, INITIAL, 1);
+  if (from->flags & HB_EVENT_LAST) hb_wire_append_varint(&event, LAST, 1);
   hb_wire_append_bytes(batch, EVENTS, hb_buf_view(&event));
   hb_buf_done(&event);
   hb_buf_done(&time);

@@ -15,6 +15,8 @@ struct hb_test_event {
   uint32_t content; /* two events are the same where sequence and content are */
   uint32_t size;    /* of the payload, at least 4 */
   int64_t seconds;  /* event time; 0 = none */
+  const char *key;  /* NULL: one of seven, by content */
+  uint32_t flags;   /* HB_EVENT_INITIAL, HB_EVENT_LAST */
 };
 
 struct hb_test_batch {

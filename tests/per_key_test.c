@@ -1,0 +1,237 @@
+/* PER_KEY streams end to end, with the `holdback` command: each key's events come out in the order
+ * of its own numbers, once, though they came in any order, more than once, and the server was
+ * killed (SIGKILL) on the way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tests/lib/command.h"
+#include "tests/lib/rng.h"
+#include "tests/lib/server.h"
+
+enum { KEYS = 17, PER = 200, EVENTS = KEYS * PER, LINE = 128, KILLS = 3 };
+
+static const char *holdbackd;
+static const char *holdback;
+
+struct world {
+  struct hbt_tempdir dir;
+  struct hbt_server server;
+  struct hbt_command command;
+  struct hbt_rng rng;
+};
+
+static int setup(void **state) {
+  struct world *world = calloc(1, sizeof *world);
+  world->rng = hbt_rng_start("per_key_test");
+  hbt_tempdir_init(&world->dir, "perkey");
+  hbt_server_init(&world->server, holdbackd, &world->dir);
+  world->command = (struct hbt_command){holdback, world->server.listen};
+  *state = world;
+  return hbt_server_start(&world->server) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  struct world *world = *state;
+  hbt_server_done(&world->server);
+  hbt_tempdir_done(&world->dir);
+  free(world);
+  return 0;
+}
+
+#define RUN(code, input, ...) hbt_command_expect(&world->command, code, input, __VA_ARGS__, NULL)
+#define DO(code, input, ...) free(RUN(code, input, __VA_ARGS__))
+
+/* ---- what is sent */
+
+/* The n-th event of all: sequences of a key are `step` apart in this order. */
+static size_t put_line(char *out, uint32_t n) {
+  unsigned key = n % KEYS;
+  unsigned sequence = n / KEYS;
+  return (size_t)snprintf(out, LINE,
+                          "{\"sequence\":%u,\"key\":\"key-%u\",\"payload\":\"%u of %u\"}\n",
+                          sequence, key, sequence, key);
+}
+
+/* All events in a new order, some of them twice. */
+static char *make_input(struct world *world) {
+  static uint32_t order[EVENTS];
+  char *input = hb_alloc(EVENTS * 2 * LINE);
+  size_t used = 0;
+  hbt_rng_displace(&world->rng, order, EVENTS, 1 + hbt_rng_below(&world->rng, EVENTS));
+  for (size_t i = 0; i < EVENTS; i++) {
+    used += put_line(input + used, order[i]);
+    if (hbt_rng_below(&world->rng, 5) == 0) {
+      used += put_line(input + used, order[hbt_rng_below(&world->rng, i + 1)]);
+    }
+  }
+  return input;
+}
+
+/* ---- what comes out */
+
+/* Every line is the next event of its key; returns how many there are. */
+static size_t check_order(const char *text) {
+  json_int_t next[KEYS] = {0};
+  size_t count = 0;
+  while (*text) {
+    const char *end = strchr(text, '\n');
+    assert_non_null(end);
+    json_t *root = json_loadb(text, (size_t)(end - text), 0, NULL);
+    assert_non_null(root);
+    unsigned key;
+    unsigned of;
+    unsigned sequence;
+    assert_int_equal(sscanf(json_string_value(json_object_get(root, "key")), "key-%u", &key), 1);
+    assert_int_equal(
+        sscanf(json_string_value(json_object_get(root, "payload")), "%u of %u", &sequence, &of), 2);
+    assert_true(key < KEYS && of == key);
+    assert_int_equal(json_integer_value(json_object_get(root, "sequence")), sequence);
+    assert_int_equal(sequence, next[key]);
+    next[key]++;
+    count++;
+    json_decref(root);
+    text = end + 1;
+  }
+  return count;
+}
+
+static struct hbt_child *start_tail(struct world *world) {
+  char count[16];
+  (void)snprintf(count, sizeof count, "%d", EVENTS);
+  const char *const arguments[] = {holdback, "--server", world->server.listen,
+                                   "tail",   "--stream", "s",
+                                   "--from", "start",    "--count",
+                                   count,    NULL};
+  return hbt_child_start(arguments, NULL, 0);
+}
+
+static struct hbt_child *start_send(struct world *world, const char *input) {
+  const char *const arguments[] = {
+      holdback, "--server", world->server.listen, "send", "--stream", "s", "-", NULL};
+  return hbt_child_start(arguments, input, strlen(input));
+}
+
+static void kill_and_start(struct world *world) {
+  hbt_server_kill(&world->server);
+  assert_true(hbt_server_start(&world->server));
+}
+
+/* Producers that send through the crashes and one that begins anew; a subscriber that was there
+ * all the time and one that comes late see the same. */
+static void survives(struct world *world, const char *ack) {
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "0", "--ack", ack);
+  struct hbt_child *tail = start_tail(world);
+  char *input = make_input(world);
+  struct hbt_child *send = start_send(world, input);
+  for (int i = 0; i < KILLS; i++) {
+    size_t some = 1 + hbt_rng_below(&world->rng, EVENTS / KILLS) + (size_t)i * EVENTS / KILLS;
+    (void)hbt_child_wait_count(tail, HBT_OUT, "\n", some, 2000); /* disorder may hold all back */
+    kill_and_start(world);
+  }
+  int code = -1;
+  assert_true(hbt_child_wait(send, HBT_COMMAND_MS, &code));
+  assert_int_equal(code, 0);
+  hbt_child_destroy(send);
+  free(input);
+  assert_true(hbt_child_wait(tail, HBT_COMMAND_MS, &code));
+  assert_int_equal(code, 0);
+  char *followed = hbt_child_text(tail, HBT_OUT, NULL);
+  hbt_child_destroy(tail);
+  assert_int_equal(check_order(followed), EVENTS);
+  kill_and_start(world);
+  char *late = RUN(0, NULL, "tail", "--stream", "s", "--from", "start", "--until-caught-up");
+  assert_string_equal(late, followed);
+  free(late);
+  free(followed);
+  input = make_input(world);
+  char *summary = RUN(0, input, "send", "--json", "--stream", "s", "-");
+  if (!strstr(summary, "\"stored\":0,")) fail_msg("stored again: %s", summary);
+  free(summary);
+  free(input);
+  DO(0, NULL, "verify");
+}
+
+static void test_survives_kills(void **state) { survives(*state, "durable"); }
+static void test_survives_kills_async(void **state) { survives(*state, "async"); }
+
+static size_t count_of(const char *text, const char *part) {
+  size_t count = 0;
+  for (const char *at = text; (at = strstr(at, part)) != NULL; at++) count++;
+  return count;
+}
+
+/* The list of a key: released events in order, then what is held; and it is there after a kill. A
+ * subscriber may begin at a position, which is not a sequence. */
+static void test_lists_and_positions(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "1");
+  DO(0,
+     "{\"sequence\":1,\"key\":\"a\",\"payload\":\"a1\"}\n"
+     "{\"sequence\":1,\"key\":\"b\",\"payload\":\"b1\"}\n"
+     "{\"sequence\":2,\"key\":\"a\",\"payload\":\"a2\"}\n"
+     "{\"sequence\":4,\"key\":\"a\",\"payload\":\"a4\"}\n",
+     "send", "--stream", "s", "-");
+  kill_and_start(world);
+  char *list = RUN(0, NULL, "key", "a", "--stream", "s");
+  assert_string_equal(list,
+                      "{\"sequence\":1,\"key\":\"a\",\"payload\":\"a1\"}\n"
+                      "{\"sequence\":2,\"key\":\"a\",\"payload\":\"a2\"}\n"
+                      "{\"sequence\":4,\"key\":\"a\",\"payload\":\"a4\",\"state\":\"HELD\"}\n");
+  free(list);
+  char *from = RUN(0, NULL, "tail", "--stream", "s", "--from", "2", "--until-caught-up");
+  assert_int_equal(count_of(from, "\n"), 1);
+  free(from);
+  char *info = RUN(0, NULL, "status", "--stream", "s", "--json");
+  if (!strstr(info, "\"mode\":\"PER_KEY\"") || !strstr(info, "\"gaps_total\":1")) {
+    fail_msg("status: %s", info);
+  }
+  free(info);
+  DO(0, NULL, "status", "--stream", "s");
+  DO(0, NULL, "stream", "info", "s");
+  DO(0, "{\"sequence\":3,\"key\":\"a\",\"payload\":\"a3\"}\n", "send", "--stream", "s", "-");
+  char *all = RUN(0, NULL, "tail", "--stream", "s", "--from", "start", "--until-caught-up");
+  assert_int_equal(count_of(all, "\n"), 5);
+  free(all);
+}
+
+/* Keys begin where an event says so: what came before waits, or is told that it came before. */
+static void test_initial(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first-seen");
+  DO(0, "{\"sequence\":8,\"key\":\"a\",\"payload\":\"8\"}\n", "send", "--stream", "s", "-");
+  char *none = RUN(0, NULL, "tail", "--stream", "s", "--from", "start", "--until-caught-up");
+  assert_string_equal(none, "");
+  free(none);
+  kill_and_start(world);
+  DO(0,
+     "{\"sequence\":7,\"key\":\"a\",\"payload\":\"7\",\"initial\":true}\n"
+     "{\"sequence\":9,\"key\":\"a\",\"payload\":\"9\",\"last\":true}\n",
+     "send", "--stream", "s", "-");
+  char *all = RUN(0, NULL, "tail", "--stream", "s", "--from", "start", "--until-caught-up");
+  assert_string_equal(all,
+                      "{\"sequence\":7,\"key\":\"a\",\"payload\":\"7\",\"initial\":true}\n"
+                      "{\"sequence\":8,\"key\":\"a\",\"payload\":\"8\"}\n"
+                      "{\"sequence\":9,\"key\":\"a\",\"payload\":\"9\",\"last\":true}\n");
+  free(all);
+  DO(3, "{\"sequence\":6,\"key\":\"a\",\"payload\":\"6\"}\n", "send", "--stream", "s", "-");
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) return 2;
+  holdbackd = argv[1];
+  holdback = argv[2];
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {T(test_survives_kills), T(test_survives_kills_async),
+                                     T(test_lists_and_positions), T(test_initial)};
+#undef T
+  return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
