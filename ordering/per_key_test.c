@@ -332,6 +332,15 @@ static void a_removed_stream_leaves_nothing(void **state) {
   hb_test_batch_destroy(batch);
 }
 
+/* The numbers are each key's own, so there is no last one of the stream. */
+static void the_stream_is_not_sealed(void **state) {
+  (void)state;
+  start(hb_rig_config(0));
+  struct hb_err err;
+  assert_int_equal(hb_ordering_check_seal(rig.core, HB_RIG_STREAM, 5, &err), HB_PRECONDITION);
+  assert_string_equal(err.reason, "MODE_MISMATCH");
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_teardown(name, stop)
   const struct CMUnitTest tests[] = {
@@ -353,6 +362,7 @@ int main(void) {
       T(idle_keys_are_forgotten),
       T(damage_is_found),
       T(a_removed_stream_leaves_nothing),
+      T(the_stream_is_not_sealed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -194,6 +194,11 @@ enum hb_code hb_ordering_check_seal(const struct hb_ordering *core, uint64_t id,
   const struct hb_core_stream *stream = hb_core_find_stream(core, id);
   HB_ASSERT(stream && !core->in_flight);
   const struct hb_frontier *record = &stream->record;
+  if (stream->per_key) {
+    return hb_err_set(err, HB_PRECONDITION, "MODE_MISMATCH",
+                      "a PER_KEY stream has no last sequence: each key ends with an event "
+                      "flagged `last`");
+  }
   if (!record->frozen) {
     return hb_err_set(err, HB_PRECONDITION, "NO_FIRST_SEQUENCE",
                       "the stream has no first sequence yet, so no last one either");

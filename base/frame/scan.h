@@ -36,7 +36,7 @@ struct hb_event {
 struct hb_slice hb_event_key(const struct hb_event *event);
 struct hb_slice hb_event_payload(const struct hb_event *event);
 struct hb_slice hb_event_frame(const struct hb_event *event);
-/* Same sequence, key and payload: the same event (DESIGN: headers and time are local metadata). */
+/* Same sequence, key and payload: the same event. Headers and time are each feed's own. */
 bool hb_event_same(const struct hb_event *a, const struct hb_event *b);
 /* XXH3-64 over key size, key and payload: names a content in the family `unprocessed`. */
 uint64_t hb_event_content_hash(const struct hb_event *event);
