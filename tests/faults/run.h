@@ -70,9 +70,8 @@ extern const struct hb_subject hb_subject_shell;
 extern const struct hb_subject hb_subject_engine;
 
 /* What was told against what was found. `power_lost`: since the ASYNC acks. NULL, or what is wrong;
- * static. */
-const char *hb_check_found(const struct hb_input *input, const struct hb_told *told,
-                           bool power_lost);
+ * static, and told->message says where. */
+const char *hb_check_found(const struct hb_input *input, struct hb_told *told, bool power_lost);
 /* Everything is there, and released. */
 const char *hb_check_finished(const struct hb_told *told);
 
