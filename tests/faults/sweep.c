@@ -75,6 +75,7 @@ static const char *const END_TEXT[] = {[HB_END_OK] = "it ended",
 static void lose_power(struct point *point) {
   hb_faultfs_power_loss(hb_input_random(&point->random));
   point->power_lost = true;
+  hb_told_power_lost(point->told);
   point->sweep->power_losses++;
 }
 
@@ -109,7 +110,7 @@ static bool look(struct point *point, const char *step) {
   enum hb_end how = point->sweep->subject->look(point->input, point->path, point->told);
   if (how != HB_END_OK) return fail(point, step, END_TEXT[how]);
   if (point->told->code) return fail(point, step, "opening or reading failed");
-  const char *what = hb_check_found(point->input, point->told, point->power_lost);
+  const char *what = hb_check_found(point->input, point->told);
   return what ? fail(point, step, what) : true;
 }
 
