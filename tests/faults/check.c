@@ -1,4 +1,6 @@
 /* acked <= stored <= acked + in flight, in whole batches; numbers never go back. */
+#include <stdio.h>
+
 #include "tests/faults/run.h"
 
 static uint32_t count_stored(const struct hb_input *input, const struct hb_told *told,
@@ -12,27 +14,34 @@ static uint32_t count_stored(const struct hb_input *input, const struct hb_told 
   return count;
 }
 
-static const char *check_batch(const struct hb_input *input, const struct hb_told *told,
-                               uint32_t stream, uint32_t batch, bool power_lost) {
+static const char *check_batch(const struct hb_input *input, struct hb_told *told, uint32_t stream,
+                               uint32_t batch) {
   const struct hb_told_stream *said = &told->streams[stream];
   uint32_t stored = count_stored(input, told, stream, batch);
-  bool async = stream == 1;
-  bool promised = async && power_lost ? said->durable[batch] : said->acked[batch];
-  if (promised && stored != HB_INPUT_PER_BATCH) return "an acknowledged event is gone (I1)";
+  snprintf(told->message, sizeof told->message,
+           "stream %u, batch %u: %u of %d, frontier %lld, told %lld", stream + 1, batch, stored,
+           HB_INPUT_PER_BATCH, (long long)told->found[stream].frontier, (long long)said->frontier);
+  if (said->acked[batch] && stored != HB_INPUT_PER_BATCH)
+    return "an acknowledged event is gone (I1)";
   if (stored != 0 && stored != HB_INPUT_PER_BATCH) return "a part of a batch is stored";
   if (stored && !said->begun[batch]) return "something is stored that was never sent";
   return NULL;
 }
 
-const char *hb_check_found(const struct hb_input *input, const struct hb_told *told,
-                           bool power_lost) {
+void hb_told_power_lost(struct hb_told *told) {
+  struct hb_told_stream *async = &told->streams[1];
+  for (uint32_t i = 0; i < HB_INPUT_BATCHES; i++) async->acked[i] &= async->durable[i];
+}
+
+const char *hb_check_found(const struct hb_input *input, struct hb_told *told) {
   for (uint32_t stream = 0; stream < HB_INPUT_STREAMS; stream++) {
     const struct hb_told_stream *said = &told->streams[stream];
     const struct hb_found_stream *found = &told->found[stream];
     for (uint32_t batch = 0; batch < HB_INPUT_BATCHES; batch++) {
-      const char *what = check_batch(input, told, stream, batch, power_lost);
+      const char *what = check_batch(input, told, stream, batch);
       if (what) return what;
     }
+    told->message[0] = 0;
     if (found->frontier < said->frontier) return "the frontier went back (I2, I5)";
     if (found->complete_to < said->complete_to) return "complete_to went back (I5)";
     for (int64_t i = 0; i < found->complete_to; i++) {

@@ -35,13 +35,17 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (take_subject(argv[i], &sweep.subject)) continue;
     if (take_number(argv[i], "--points=", &sweep.points)) continue;
+    if (take_number(argv[i], "--calls=", &sweep.calls)) continue;
     if (take_number(argv[i], "--seed=", &sweep.seed)) continue;
     if (take_number(argv[i], "--point=", &point)) continue;
-    sweep.verbose = strcmp(argv[i], "--verbose") == 0;
-    if (sweep.verbose) continue;
+    bool keep = strcmp(argv[i], "--keep") == 0;
+    bool verbose = strcmp(argv[i], "--verbose") == 0;
+    sweep.keep = sweep.keep || keep;
+    sweep.verbose = sweep.verbose || verbose;
+    if (keep || verbose) continue;
     fprintf(stderr,
             "usage: crash_sweep [--subject=shell|engine] [--points=N] [--seed=N] [--point=N] "
-            "[--verbose]\n");
+            "[--calls=N] [--keep] [--verbose]\n");
     return 64;
   }
   bool good = point == UINT64_MAX ? hb_sweep_crashes(&sweep) : hb_sweep_one(&sweep, point);

@@ -62,10 +62,11 @@ static void run_again(const struct killed *killed, const struct place *place, ui
   enum hb_end how = hb_subject_shell.run(killed->input, place->path, told);
   check(killed, how == HB_END_OK && !told->code, "opened again");
   hb_faultfs_power_loss(seed);
+  hb_told_power_lost(told);
   hb_faultfs_plan((struct hb_fault_plan){.fault = HB_FAULT_NONE});
   how = hb_subject_shell.look(killed->input, place->path, told);
   check(killed, how == HB_END_OK && !told->code, "after the power loss");
-  const char *what = hb_check_found(killed->input, told, true);
+  const char *what = hb_check_found(killed->input, told);
   if (!what) what = hb_check_finished(told);
   check(killed, !what, what);
 }

@@ -116,8 +116,9 @@ static bool fail_at(struct fixture *fixture, struct hb_fault_plan plan) {
   snprintf(where, sizeof where, "%s", hb_faultfs_hit_text());
   /* Whatever was not synced is lost: an ack for something that no sync covers would show. */
   hb_faultfs_power_loss(plan.at);
+  hb_told_power_lost(fixture->told);
   how = subject->look(&fixture->input, fixture->path, fixture->told);
-  const char *what = hb_check_found(&fixture->input, fixture->told, true);
+  const char *what = hb_check_found(&fixture->input, fixture->told);
   if (how != HB_END_OK || fixture->told->code || what) {
     print_message("failed: %s\n", where);
     print_where(plan);

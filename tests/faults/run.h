@@ -69,10 +69,12 @@ struct hb_subject {
 extern const struct hb_subject hb_subject_shell;
 extern const struct hb_subject hb_subject_engine;
 
-/* What was told against what was found. `power_lost`: since the ASYNC acks. NULL, or what is wrong;
- * static. */
-const char *hb_check_found(const struct hb_input *input, const struct hb_told *told,
-                           bool power_lost);
+/* The power is gone: what ASYNC streams acknowledged without an fsync after it is no promise any
+ * more, and none again until it is acknowledged again. */
+void hb_told_power_lost(struct hb_told *told);
+/* What was told against what was found. NULL, or what is wrong; static, and told->message says
+ * where. */
+const char *hb_check_found(const struct hb_input *input, struct hb_told *told);
 /* Everything is there, and released. */
 const char *hb_check_finished(const struct hb_told *told);
 

@@ -29,7 +29,8 @@ struct point {
   char root[256];
   char path[300];
   bool power_lost;
-  char crashed_at[400]; /* the last one */
+  struct hb_fault_plan plan;
+  char crashed_at[500]; /* each crash */
 };
 
 static int remove_one(const char *path, const struct stat *stat_of, int kind, struct FTW *ftw) {
@@ -55,12 +56,13 @@ static void end(struct point *point) {
 
 static bool fail(const struct point *point, const char *step, const char *what) {
   printf("seed %" PRIu64 ", point %" PRIu64
-         ", %s: %s%s%s (last crash at: %s)\n"
+         ", %s: %s%s%s (crashed at:%s)\n"
          "again: ./bazelw run //tests/faults:crash_sweep -- --subject=%s --seed=%" PRIu64
-         " --point=%" PRIu64 "\n",
+         " --point=%" PRIu64 " --calls=%" PRIu64 "\n",
          point->sweep->seed, point->number, step, what, point->told->message[0] ? ": " : "",
          point->told->message, point->crashed_at, point->sweep->subject->name, point->sweep->seed,
-         point->number);
+         point->number, point->sweep->calls);
+  if (point->sweep->keep) printf("kept: %s.kept\n", point->root);
   return false;
 }
 
@@ -73,25 +75,42 @@ static const char *const END_TEXT[] = {[HB_END_OK] = "it ended",
 static void lose_power(struct point *point) {
   hb_faultfs_power_loss(hb_input_random(&point->random));
   point->power_lost = true;
+  hb_told_power_lost(point->told);
   point->sweep->power_losses++;
 }
 
 static void plan_crash(struct point *point, uint64_t calls) {
   uint64_t how = hb_input_random(&point->random) % 3;
-  hb_faultfs_plan((struct hb_fault_plan){.fault = how == 0   ? HB_FAULT_CRASH_BEFORE
-                                                  : how == 1 ? HB_FAULT_CRASH_HALF
-                                                             : HB_FAULT_CRASH_AFTER,
-                                         .at = 1 + hb_input_random(&point->random) % calls});
+  point->plan = (struct hb_fault_plan){.fault = how == 0   ? HB_FAULT_CRASH_BEFORE
+                                                : how == 1 ? HB_FAULT_CRASH_HALF
+                                                           : HB_FAULT_CRASH_AFTER,
+                                       .at = 1 + hb_input_random(&point->random) % calls};
+  hb_faultfs_plan(point->plan);
 }
 
 static void plan_nothing(void) { hb_faultfs_plan((struct hb_fault_plan){.fault = HB_FAULT_NONE}); }
 
+/* Not a copy that the model of the file system sees. */
+static void keep_copy(const struct point *point) {
+  char command[1000];
+  snprintf(command, sizeof command, "rm -rf '%s.kept' && cp -a '%s' '%s.kept'", point->root,
+           point->path, point->root);
+  if (system(command)) printf("no copy is kept\n");
+}
+
+static void drop_copy(const struct point *point) {
+  char kept[300];
+  snprintf(kept, sizeof kept, "%s.kept", point->root);
+  nftw(kept, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static bool look(struct point *point, const char *step) {
   plan_nothing();
+  if (point->sweep->keep) keep_copy(point);
   enum hb_end how = point->sweep->subject->look(point->input, point->path, point->told);
   if (how != HB_END_OK) return fail(point, step, END_TEXT[how]);
   if (point->told->code) return fail(point, step, "opening or reading failed");
-  const char *what = hb_check_found(point->input, point->told, point->power_lost);
+  const char *what = hb_check_found(point->input, point->told);
   return what ? fail(point, step, what) : true;
 }
 
@@ -100,7 +119,12 @@ static bool run(struct point *point, const char *step, bool *out_crashed) {
   enum hb_end how = point->sweep->subject->run(point->input, point->path, point->told);
   *out_crashed = how == HB_END_CRASHED;
   if (*out_crashed) {
-    snprintf(point->crashed_at, sizeof point->crashed_at, "%s", hb_faultfs_hit_text());
+    static const char *const WHERE[] = {[HB_FAULT_CRASH_BEFORE] = "before",
+                                        [HB_FAULT_CRASH_HALF] = "in",
+                                        [HB_FAULT_CRASH_AFTER] = "after"};
+    size_t used = strlen(point->crashed_at);
+    snprintf(point->crashed_at + used, sizeof point->crashed_at - used, " %s call %" PRIu64 " %s",
+             WHERE[point->plan.fault], point->plan.at, hb_faultfs_hit_text());
   }
   if (how != HB_END_OK && how != HB_END_CRASHED) return fail(point, step, END_TEXT[how]);
   if (how == HB_END_OK && point->told->code) return fail(point, step, "it failed without a fault");
@@ -170,6 +194,7 @@ static bool run_point(struct hb_sweep *sweep, uint64_t number, const struct hb_i
     printf("point %" PRIu64 ": %s (%s)\n", number, good ? "good" : "FAILED", point.crashed_at);
     fflush(stdout);
   }
+  if (good && sweep->keep) drop_copy(&point);
   end(&point);
   return good;
 }
@@ -194,7 +219,7 @@ static bool sweep_points(struct hb_sweep *sweep, uint64_t from, uint64_t to) {
   struct hb_input input;
   hb_input_init(&input, sweep->seed);
   struct hb_told *told = hb_told_create();
-  bool good = count_calls(sweep, &input, told);
+  bool good = sweep->calls || count_calls(sweep, &input, told);
   for (uint64_t point = from; good && point < to; point++) {
     good = run_point(sweep, point, &input, told);
   }

@@ -12,8 +12,10 @@ struct hb_sweep {
   uint64_t seed;
   uint64_t points;
   bool verbose;
+  bool keep;      /* a store is copied before it is looked at; it stays where the point fails */
+  uint64_t calls; /* of a run without a fault; 0: they are counted. They are not always as many, and
+                     which one a point crashes at depends on it */
   /* Filled: */
-  uint64_t calls;   /* of a run without a fault */
   uint64_t crashes; /* that happened */
   uint64_t second;  /* of them, while recovering from the first */
   uint64_t power_losses;
