@@ -31,6 +31,8 @@ static const struct holdback_event events[] = {
      .event_time_seconds = -62135596800,
      .event_time_nanos = 999999999},
     {.sequence = 4, .headers = two_headers, .headers_count = 2, .payload = {"x", 1}},
+    {.sequence = 5, .key = {"k", 1}, .payload = {"y", 1}, .initial = true},
+    {.sequence = 6, .initial = true, .last = true},
 };
 enum { EVENTS = sizeof events / sizeof *events };
 
@@ -46,6 +48,8 @@ static void assert_event(const struct holdback_event *a, const struct holdback_e
   assert_int_equal(a->has_event_time, b->has_event_time);
   assert_int_equal(a->event_time_seconds, b->event_time_seconds);
   assert_int_equal(a->event_time_nanos, b->event_time_nanos);
+  assert_int_equal(a->initial, b->initial);
+  assert_int_equal(a->last, b->last);
   assert_int_equal(a->headers_count, b->headers_count);
   for (size_t i = 0; i < a->headers_count; i++) {
     assert_bytes(a->headers[i].name, b->headers[i].name);

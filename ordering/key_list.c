@@ -1,15 +1,16 @@
 /* What is held of one key: an array, ascending. What a commit adds is merged in one pass that
  * touches only what lies above the lowest of it; releases take from the front. */
+#include "ordering/key_list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "ordering/key_table_internal.h"
 
 enum { FIRST_CAP = 2 };
 
-struct hb_key_entry *hb_key_list_front(const struct hb_key_list *list) {
+struct hb_keyed_entry *hb_key_list_front(const struct hb_key_list *list) {
   return list->from < list->to ? &list->entries[list->from] : NULL;
 }
 
@@ -28,7 +29,7 @@ static size_t lower_bound(const struct hb_key_list *list, int64_t sequence) {
   return low;
 }
 
-struct hb_key_entry *hb_key_list_find(const struct hb_key_list *list, int64_t sequence) {
+struct hb_keyed_entry *hb_key_list_find(const struct hb_key_list *list, int64_t sequence) {
   size_t at = lower_bound(list, sequence);
   return at < list->to && list->entries[at].sequence == sequence ? &list->entries[at] : NULL;
 }
@@ -71,14 +72,14 @@ static void make_room(struct hb_key_list *list, size_t count, size_t *bytes) {
   set_cap(list, cap, bytes);
 }
 
-void hb_key_list_append(struct hb_key_list *list, struct hb_key_entry entry, size_t *bytes) {
+void hb_key_list_append(struct hb_key_list *list, struct hb_keyed_entry entry, size_t *bytes) {
   make_room(list, 1, bytes);
   list->entries[list->to++] = entry;
 }
 
 static int compare(const void *a, const void *b) {
-  int64_t x = ((const struct hb_key_entry *)a)->sequence;
-  int64_t y = ((const struct hb_key_entry *)b)->sequence;
+  int64_t x = ((const struct hb_keyed_entry *)a)->sequence;
+  int64_t y = ((const struct hb_keyed_entry *)b)->sequence;
   return (x > y) - (x < y);
 }
 
@@ -87,7 +88,7 @@ void hb_key_list_sort(struct hb_key_list *list) {
   if (count > 1) qsort(list->entries + list->from, count, sizeof *list->entries, compare);
 }
 
-void hb_key_list_merge(struct hb_key_list *list, const struct hb_key_entry *more, size_t count,
+void hb_key_list_merge(struct hb_key_list *list, const struct hb_keyed_entry *more, size_t count,
                        size_t *bytes) {
   if (!count) return;
   make_room(list, count, bytes);

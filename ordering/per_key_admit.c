@@ -86,7 +86,7 @@ static size_t end_of_copies(const struct hb_round *round, size_t from, size_t en
 /* ---- held content */
 
 static enum hb_verdict compare_held(const struct hb_per_key *per_key,
-                                    const struct hb_key_entry *entry,
+                                    const struct hb_keyed_entry *entry,
                                     const struct hb_event *event) {
   struct hb_event held;
   enum hb_code code = hb_scan_frame(hb_key_bundle_frame(per_key, entry), &held, NULL);
@@ -101,7 +101,7 @@ static bool says_initial(const struct hb_ordering *core, const struct hb_key_sta
                          size_t from, size_t to) {
   const struct hb_round *round = &core->round;
   const struct hb_event *first = event_of(round, &round->items[from]);
-  const struct hb_key_entry *held = hb_key_list_find(&key->held, first->sequence);
+  const struct hb_keyed_entry *held = hb_key_list_find(&key->held, first->sequence);
   for (size_t i = from; i < to; i++) {
     const struct hb_event *event = event_of(round, &round->items[i]);
     if (!(event->flags & HB_EVENT_INITIAL)) continue;
@@ -113,7 +113,7 @@ static bool says_initial(const struct hb_ordering *core, const struct hb_key_sta
 }
 
 static void move_aside(struct hb_ordering *core, struct hb_key_state *key,
-                       const struct hb_key_entry *entry) {
+                       const struct hb_keyed_entry *entry) {
   struct hb_per_key *per_key = key->owner;
   struct hb_key_moved *moved = hb_calloc(1, sizeof *moved);
   moved->bytes = hb_bytes_ref(per_key->bundles[entry->slot].bytes);
@@ -175,7 +175,7 @@ static void sort_out(struct hb_ordering *core, const struct hb_key_group *group,
     }
     return;
   }
-  const struct hb_key_entry *held = hb_key_list_find(&key->held, sequence);
+  const struct hb_keyed_entry *held = hb_key_list_find(&key->held, sequence);
   bool released = key->record.begun && sequence < key->record.next;
   if (!held && !released) {
     hb_admit_add_first(core, from, to);
@@ -207,7 +207,7 @@ void hb_per_key_admit(struct hb_ordering *core, struct hb_share *share) {
     group->firsts_to = core->round.firsts_count;
     bool next_is_new = group->firsts_from < group->firsts_to && group->key->record.begun &&
                        core->round.firsts[group->firsts_from].sequence == group->key->record.next;
-    const struct hb_key_entry *front = hb_key_list_front(&group->key->held);
+    const struct hb_keyed_entry *front = hb_key_list_front(&group->key->held);
     bool next_is_held =
         front && group->key->record.begun && front->sequence == group->key->record.next;
     if (next_is_new || next_is_held) hb_per_key_make_ready(core, group->key);
@@ -238,7 +238,7 @@ static bool is_ahead(const struct adding *adding, int64_t sequence) {
 static int gap_change(const struct adding *adding, int64_t sequence) {
   const struct hb_per_key *per_key = adding->per_key;
   const struct hb_key_record *record = &adding->key->record;
-  const struct hb_key_entry *added =
+  const struct hb_keyed_entry *added =
       per_key->adding_count ? &per_key->adding[per_key->adding_count - 1] : NULL;
   bool follows = (record->begun && sequence == record->next) ||
                  (added && added->sequence == sequence - 1) ||

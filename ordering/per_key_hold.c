@@ -63,12 +63,12 @@ void hb_key_bundle_done(struct hb_ordering *core, struct hb_per_key *per_key) {
 }
 
 struct hb_slice hb_key_bundle_frame(const struct hb_per_key *per_key,
-                                    const struct hb_key_entry *entry) {
+                                    const struct hb_keyed_entry *entry) {
   return hb_block_frame(&per_key->bundles[entry->slot].block, entry->index);
 }
 
 struct hb_receipt hb_key_bundle_receipt(const struct hb_per_key *per_key,
-                                        const struct hb_key_entry *entry) {
+                                        const struct hb_keyed_entry *entry) {
   return hb_block_receipt(&per_key->bundles[entry->slot].block, entry->index);
 }
 
@@ -92,7 +92,7 @@ void hb_key_bundle_consider(struct hb_ordering *core, struct hb_per_key *per_key
   bundle->candidate = true;
 }
 
-void hb_key_bundle_take(struct hb_per_key *per_key, const struct hb_key_entry *entry) {
+void hb_key_bundle_take(struct hb_per_key *per_key, const struct hb_keyed_entry *entry) {
   struct hb_key_bundle *bundle = &per_key->bundles[entry->slot];
   size_t size = hb_key_bundle_frame(per_key, entry).size;
   HB_ASSERT(bundle->live > 0);
@@ -160,8 +160,8 @@ uint64_t hb_per_key_hold_bytes(const struct hb_ordering *core, const struct hb_p
          per_key->making_bytes;
 }
 
-struct hb_key_entry hb_per_key_hold_add(struct hb_ordering *core, struct hb_per_key *per_key,
-                                        int64_t sequence, struct hb_block_entry entry) {
+struct hb_keyed_entry hb_per_key_hold_add(struct hb_ordering *core, struct hb_per_key *per_key,
+                                          int64_t sequence, struct hb_block_entry entry) {
   if (needs_new_bundle(core, per_key, entry.frame_size)) {
     cut(core, per_key);
     HB_ASSERT(core->entries_count == 0);
@@ -174,7 +174,7 @@ struct hb_key_entry hb_per_key_hold_add(struct hb_ordering *core, struct hb_per_
   entry.sequence = index;
   core->entries[index] = entry;
   per_key->making_bytes += entry.frame_size;
-  return (struct hb_key_entry){.sequence = sequence, .slot = per_key->making, .index = index};
+  return (struct hb_keyed_entry){.sequence = sequence, .slot = per_key->making, .index = index};
 }
 
 void hb_per_key_hold_end(struct hb_ordering *core, struct hb_per_key *per_key) {
@@ -228,7 +228,7 @@ static void move_events(struct hb_ordering *core, struct hb_per_key *per_key, ui
     enum hb_code code = hb_scan_frame(frame, &event, NULL);
     HB_ASSERT(code == HB_OK);
     struct hb_key_state *key = hb_key_find(per_key, hb_event_key(&event));
-    struct hb_key_entry *held = key ? hb_key_list_find(&key->held, event.sequence) : NULL;
+    struct hb_keyed_entry *held = key ? hb_key_list_find(&key->held, event.sequence) : NULL;
     if (!held || held->slot != slot || held->index != i) continue;
     struct hb_block_entry entry = {.frame = frame.data,
                                    .frame_size = (uint32_t)frame.size,

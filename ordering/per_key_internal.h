@@ -68,7 +68,7 @@ struct hb_per_key {
   size_t changed_count, changed_cap;
   struct hb_key_moved **moved; /* owned, and what they point to */
   size_t moved_count, moved_cap;
-  struct hb_key_entry *adding; /* owned; what the commit holds of one key */
+  struct hb_keyed_entry *adding; /* owned; what the commit holds of one key */
   size_t adding_count, adding_cap;
   struct hb_key_state **unknown; /* owned; while being recovered: keys to be read */
   size_t unknown_count, unknown_cap;
@@ -94,19 +94,19 @@ uint32_t hb_key_bundle_create(struct hb_ordering *core, struct hb_per_key *per_k
 void hb_key_bundle_set(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot,
                        struct hb_bytes *bytes, const struct hb_block *block);
 struct hb_slice hb_key_bundle_frame(const struct hb_per_key *per_key,
-                                    const struct hb_key_entry *entry);
+                                    const struct hb_keyed_entry *entry);
 struct hb_receipt hb_key_bundle_receipt(const struct hb_per_key *per_key,
-                                        const struct hb_key_entry *entry);
+                                        const struct hb_keyed_entry *entry);
 /* One event of it does not wait any more; where none is left it goes with drop_drained. */
-void hb_key_bundle_take(struct hb_per_key *per_key, const struct hb_key_entry *entry);
+void hb_key_bundle_take(struct hb_per_key *per_key, const struct hb_keyed_entry *entry);
 void hb_key_bundle_consider(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot);
 /* The commit deletes them. */
 void hb_key_bundle_drop_drained(struct hb_ordering *core, struct hb_per_key *per_key);
 void hb_key_bundle_drop(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot);
 void hb_key_bundle_done(struct hb_ordering *core, struct hb_per_key *per_key);
 /* Events that wait are added one by one; sequence of the entry is given here. Returns its place. */
-struct hb_key_entry hb_per_key_hold_add(struct hb_ordering *core, struct hb_per_key *per_key,
-                                        int64_t sequence, struct hb_block_entry entry);
+struct hb_keyed_entry hb_per_key_hold_add(struct hb_ordering *core, struct hb_per_key *per_key,
+                                          int64_t sequence, struct hb_block_entry entry);
 void hb_per_key_hold_end(struct hb_ordering *core, struct hb_per_key *per_key);
 /* What held_bytes, and the bundles in memory, would grow by, at most, with one more event. */
 uint64_t hb_per_key_hold_bytes(const struct hb_ordering *core, const struct hb_per_key *per_key,

@@ -42,7 +42,7 @@ enum hb_code hb_per_key_recover_bundle(struct hb_ordering *core, struct hb_core_
     if (hb_scan_frame(hb_block_frame(block, i), &event, NULL)) {
       return damaged(err, id, "one of its frames is no event");
     }
-    struct hb_key_entry entry = {.sequence = event.sequence, .slot = slot, .index = i};
+    struct hb_keyed_entry entry = {.sequence = event.sequence, .slot = slot, .index = i};
     hb_key_list_append(&key_of(core, per_key, &event)->held, entry, &core->index_bytes);
     per_key->held_events++;
   }
@@ -65,7 +65,7 @@ static void drop_released(struct hb_ordering *core, struct hb_key_state *key) {
   struct hb_per_key *per_key = key->owner;
   size_t below = 0;
   for (size_t i = key->held.from; i < key->held.to && key->record.begun; i++, below++) {
-    const struct hb_key_entry *entry = &key->held.entries[i];
+    const struct hb_keyed_entry *entry = &key->held.entries[i];
     if (entry->sequence >= key->record.next) break;
     struct hb_key_bundle *bundle = &per_key->bundles[entry->slot];
     size_t size = hb_key_bundle_frame(per_key, entry).size;
@@ -106,7 +106,7 @@ enum hb_code hb_ordering_recover_key(struct hb_ordering *core, uint64_t id, stru
   if (code) return code;
   key->gaps = hb_key_list_gaps(&key->held, key->record.begun, key->record.next);
   per_key->gaps += key->gaps;
-  const struct hb_key_entry *front = hb_key_list_front(&key->held);
+  const struct hb_keyed_entry *front = hb_key_list_front(&key->held);
   bool next_is_held = front && key->record.begun && front->sequence == key->record.next;
   if (next_is_held) hb_per_key_make_ready(core, key);
   hb_key_settle(core, key);

@@ -54,7 +54,7 @@ static void note_released(struct hb_walk *walk, struct hb_key_state *key, uint32
 }
 
 static bool take_held(struct hb_walk *walk, struct hb_key_state *key,
-                      const struct hb_key_entry *front) {
+                      const struct hb_keyed_entry *front) {
   struct hb_per_key *per_key = key->owner;
   struct hb_slice frame = hb_key_bundle_frame(per_key, front);
   struct hb_event event;
@@ -83,7 +83,7 @@ static bool take_first(struct hb_walk *walk, struct hb_key_state *key, struct hb
   hb_admit_decide(first->decision, HB_OUTCOME_STORED, HB_REASON_NONE);
   walk->stream->record.counters.stored++;
   note_released(walk, key, first->event->flags);
-  const struct hb_key_entry *front = hb_key_list_front(&key->held);
+  const struct hb_keyed_entry *front = hb_key_list_front(&key->held);
   if (front && front->sequence == key->record.next) { /* the gap below it is filled */
     key->gaps--;
     key->owner->gaps--;
@@ -103,7 +103,7 @@ static const struct hb_first *next_first(const struct hb_walk *walk,
 static bool step(struct hb_walk *walk, struct hb_key_state *key) {
   struct hb_per_key *per_key = key->owner;
   struct hb_key_group *group = key->group ? &per_key->groups[key->group - 1] : NULL;
-  const struct hb_key_entry *front = hb_key_list_front(&key->held);
+  const struct hb_keyed_entry *front = hb_key_list_front(&key->held);
   if (front && front->sequence == key->record.next) return take_held(walk, key, front);
   const struct hb_first *first = next_first(walk, group);
   return first && first->sequence == key->record.next && take_first(walk, key, group, first);
@@ -111,7 +111,7 @@ static bool step(struct hb_walk *walk, struct hb_key_state *key) {
 
 static void walk_key(struct hb_walk *walk, struct hb_key_state *key) {
   while (step(walk, key)) continue;
-  const struct hb_key_entry *front = hb_key_list_front(&key->held);
+  const struct hb_keyed_entry *front = hb_key_list_front(&key->held);
   if (front && front->sequence == key->record.next) hb_per_key_make_ready(walk->core, key);
 }
 

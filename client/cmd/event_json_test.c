@@ -40,6 +40,26 @@ static void a_plain_event(void **state) {
   event_line_done(&line);
 }
 
+/* The marks of PER_KEY streams: written where they are true, and read back. */
+static void first_and_last(void **state) {
+  (void)state;
+  struct event_line line = {0};
+  struct holdback_event event;
+  struct hb_buf out = {0};
+  read_good(&line, "{\"sequence\":3,\"initial\":true,\"last\":false}", &event);
+  assert_true(event.initial);
+  assert_false(event.last);
+  event_line_write(&out, &event, NULL);
+  static const char wanted[] = "{\"sequence\":3,\"key\":\"\",\"payload\":\"\",\"initial\":true}\n";
+  assert_true(hb_slice_equal(hb_buf_view(&out), hb_slice_text(wanted)));
+  char wrong[64] = "";
+  assert_false(event_line_read(&line, hb_slice_text("{\"sequence\":3,\"last\":1}"), &event, wrong,
+                               sizeof wrong));
+  assert_string_equal(wrong, "last: is an integer, expected true or false");
+  hb_buf_done(&out);
+  event_line_done(&line);
+}
+
 /* Payloads: a string is its bytes, anything else its compact dump, base64 what it stands for. */
 static void payloads(void **state) {
   (void)state;
@@ -188,9 +208,10 @@ static void held_state(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_plain_event), cmocka_unit_test(payloads),
-      cmocka_unit_test(headers),       cmocka_unit_test(wrong_lines),
-      cmocka_unit_test(tail_and_send), cmocka_unit_test(held_state),
+      cmocka_unit_test(a_plain_event), cmocka_unit_test(first_and_last),
+      cmocka_unit_test(payloads),      cmocka_unit_test(headers),
+      cmocka_unit_test(wrong_lines),   cmocka_unit_test(tail_and_send),
+      cmocka_unit_test(held_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

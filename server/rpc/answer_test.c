@@ -38,12 +38,15 @@ static void free_made(struct made *made) {
   free(made->decisions);
 }
 
-static Holdback__V1__AppendResult *encode(const struct made *made, size_t *out_size) {
+static Holdback__V1__AppendResult *encode_in(const struct made *made, bool per_key,
+                                             size_t *out_size) {
   static const uint8_t incarnation[HB_INCARNATION_SIZE] = "abcdefghijklmnopqrstuvw";
-  static const struct hb_answer_stream stream = {
+  const struct hb_answer_stream stream = {
       .incarnation = incarnation,
-      .limits = {.held_bytes_max = 111, .held_events_max = 222, .gaps_max = 333},
-      .held_index_max = 444};
+      .limits = {.ahead_max = 55, .held_bytes_max = 111, .held_events_max = 222, .gaps_max = 333},
+      .held_index_max = 444,
+      .key_held_memory_max = 666,
+      .per_key = per_key};
   struct hb_buf bytes = {0};
   hb_answer_encode(&made->append, &stream, &bytes);
   if (out_size) *out_size = bytes.size;
@@ -52,6 +55,10 @@ static Holdback__V1__AppendResult *encode(const struct made *made, size_t *out_s
   assert_non_null(result);
   hb_buf_done(&bytes);
   return result;
+}
+
+static Holdback__V1__AppendResult *encode(const struct made *made, size_t *out_size) {
+  return encode_in(made, false, out_size);
 }
 
 /* 65,536 runs, the most there can be, stay under 2 MiB and cover every event. */
@@ -140,6 +147,36 @@ static void texts_name_the_limit(void **state) {
   }
 }
 
+/* In PER_KEY mode the window is a key's: texts say so, and window_end is not told. */
+static void per_key_has_no_window_end(void **state) {
+  (void)state;
+  static const struct {
+    enum hb_outcome outcome;
+    enum hb_reason reason;
+    const char *text;
+  } rows[] = {
+      {HB_OUTCOME_BEFORE_FIRST, HB_REASON_NONE, "sequence 7 is below where its key begins"},
+      {HB_OUTCOME_WINDOW_FULL, HB_REASON_AHEAD,
+       "sequence 7 is ahead_max 55 or more above its key's next: "},
+      {HB_OUTCOME_WINDOW_FULL, HB_REASON_SERVER_MEMORY,
+       "sequence 7 would pass the server's key_held_memory_max 666 or held_index_max 444: "},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct made made = make(1);
+    made.events[0].sequence = 7;
+    made.decisions[0].outcome = (uint8_t)rows[i].outcome;
+    made.decisions[0].reason = (uint8_t)rows[i].reason;
+    made.append.status.record.frozen = true;
+    made.append.status.window_end = INT64_MAX;
+    Holdback__V1__AppendResult *result = encode_in(&made, true, NULL);
+    assert_memory_equal(result->runs[0]->text, rows[i].text, strlen(rows[i].text));
+    assert_int_equal(result->window_end_presence_case, 0);
+    assert_int_not_equal(result->frontier_presence_case, 0);
+    holdback__v1__append_result__free_unpacked(result, NULL);
+    free_made(&made);
+  }
+}
+
 /* Numbers are absent until they exist; zero is told as zero. */
 static void numbers_have_presence(void **state) {
   (void)state;
@@ -174,6 +211,7 @@ static void numbers_have_presence(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(most_runs_fit), cmocka_unit_test(neighbours_are_one_run),
-      cmocka_unit_test(texts_name_the_limit), cmocka_unit_test(numbers_have_presence)};
+      cmocka_unit_test(texts_name_the_limit), cmocka_unit_test(per_key_has_no_window_end),
+      cmocka_unit_test(numbers_have_presence)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

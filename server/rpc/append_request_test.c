@@ -92,6 +92,28 @@ static void malformed_is_refused(void **state) {
   }
 }
 
+/* A PER_KEY stream takes events that say where their key begins and ends; `previous` is for none.
+ */
+static void per_key_takes_first_and_last(void **state) {
+  (void)state;
+  static const struct {
+    const char *bytes;
+    enum hb_code code;
+  } rows[] = {{"\x12\x04\x0a\x02\x38\x01", HB_OK},
+              {"\x12\x04\x0a\x02\x40\x01", HB_OK},
+              {"\x12\x04\x0a\x02\x30\x01", HB_UNIMPLEMENTED}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct parsed parsed = {.events = {0}};
+    struct hb_limits limits = hb_limits_default();
+    struct hb_slice bytes = hb_slice_of(rows[i].bytes, 6);
+    assert_int_equal(hb_append_request_parse(bytes, &limits, &parsed.request, &parsed.err), HB_OK);
+    assert_int_equal(
+        hb_append_request_scan(&parsed.request, &limits, true, &parsed.events, &parsed.err),
+        rows[i].code);
+    hb_events_done(&parsed.events);
+  }
+}
+
 /* Every prefix of a good request is refused or is a good one itself: none is read past its end. */
 static void prefixes_are_safe(void **state) {
   (void)state;
@@ -128,6 +150,7 @@ static void events_are_counted_over_all_batches(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(proto3_semantics), cmocka_unit_test(malformed_is_refused),
-      cmocka_unit_test(prefixes_are_safe), cmocka_unit_test(events_are_counted_over_all_batches)};
+      cmocka_unit_test(per_key_takes_first_and_last), cmocka_unit_test(prefixes_are_safe),
+      cmocka_unit_test(events_are_counted_over_all_batches)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
