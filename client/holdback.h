@@ -261,7 +261,16 @@ struct holdback_processor_config {
   const char *processor; /* "count", ...; a built-in, or a shared object of the server's */
   const struct holdback_parameter *parameters;
   size_t parameters_count;
-  bool suspend_on_error; /* else a failed event is kept aside and processing goes on */
+  bool suspend_on_error;           /* else a failed event is kept aside and processing goes on */
+  int key_status;                  /* enum holdback_key_status_mode */
+  uint32_t key_status_interval_ms; /* PERIODIC; 0 = 5,000 */
+};
+/* What is kept of each key, and told in subscriptions with key_statuses. */
+enum holdback_key_status_mode {
+  HOLDBACK_KEY_STATUS_OFF = 0,
+  HOLDBACK_KEY_STATUS_KEPT = 1,
+  HOLDBACK_KEY_STATUS_EVERY_EVENT = 2,
+  HOLDBACK_KEY_STATUS_PERIODIC = 3
 };
 
 enum holdback_processor_state {
@@ -305,6 +314,33 @@ typedef bool holdback_processor_each(void *context, const struct holdback_proces
 HOLDBACK_API int holdback_processor_list(struct holdback_client *client, const char *stream,
                                          const char *name, holdback_processor_each *each,
                                          void *context, struct holdback_error *error);
+
+/* How a key stands with a processor that keeps statuses. */
+struct holdback_key_status {
+  int64_t position; /* in a subscription: among the statuses told, from 0 */
+  struct holdback_bytes key;
+  bool has_last_processed;
+  int64_t last_processed;
+  uint64_t processed, failed, results, duplicates, rejected;
+  bool last_received;
+  bool has_waiting; /* false in a subscription: then waiting and received are not told */
+  uint64_t waiting;
+  int64_t earliest_waiting; /* valid where waiting > 0, as latest_waiting */
+  int64_t latest_waiting;
+  uint64_t received;
+  uint64_t told_at_ms; /* since 1970; in a subscription */
+};
+/* of one key: out->key is the one given. */
+HOLDBACK_API int holdback_key_status(struct holdback_client *client, const char *stream,
+                                     const char *processor, struct holdback_bytes key,
+                                     struct holdback_key_status *out, struct holdback_error *error);
+/* Calls each(context, status), which lives for the callback, for each key with the prefix; stops
+ * where it returns false. */
+typedef bool holdback_key_status_each(void *context, const struct holdback_key_status *status);
+HOLDBACK_API int holdback_list_key_statuses(struct holdback_client *client, const char *stream,
+                                            const char *processor, struct holdback_bytes key_prefix,
+                                            holdback_key_status_each *each, void *context,
+                                            struct holdback_error *error);
 
 /* ---- appending: batches in flight, answers in order */
 
@@ -386,6 +422,7 @@ struct holdback_progress {
 struct holdback_subscribe_options {
   const char *stream;
   const char *processor; /* not NULL: its results instead of events; not with START_EVENT_TIME */
+  bool key_statuses;     /* with processor: the statuses of keys that it tells, instead */
   enum holdback_start start;
   int64_t position;     /* START_POSITION */
   int64_t time_seconds; /* START_EVENT_TIME */
@@ -410,7 +447,8 @@ enum holdback_message_kind {
   HOLDBACK_MESSAGE_PROGRESS = 2,
   HOLDBACK_MESSAGE_VOID = 3,
   HOLDBACK_MESSAGE_END = 4,
-  HOLDBACK_MESSAGE_RESULTS = 5
+  HOLDBACK_MESSAGE_RESULTS = 5,
+  HOLDBACK_MESSAGE_STATUSES = 6
 };
 /* Wait for the next message; timeout_ms 0 = do not wait, UINT32_MAX = for ever. *out NULL: time is
  * over. One thread. The message lives until the next call of this function or destroy. Messages
@@ -441,6 +479,9 @@ struct holdback_processor_result {
 };
 HOLDBACK_API bool holdback_message_result(const struct holdback_message *message, size_t *cursor,
                                           struct holdback_processor_result *out);
+/* STATUSES: likewise. */
+HOLDBACK_API bool holdback_message_status(const struct holdback_message *message, size_t *cursor,
+                                          struct holdback_key_status *out);
 HOLDBACK_API int64_t holdback_message_next_position(const struct holdback_message *message);
 HOLDBACK_API bool holdback_message_progress(const struct holdback_message *message,
                                             struct holdback_progress *out);

@@ -20,7 +20,8 @@ enum {
   RESPONSE_PROGRESS = 2,
   RESPONSE_VOID = 3,
   RESPONSE_END = 4,
-  RESPONSE_RESULTS = 5
+  RESPONSE_RESULTS = 5,
+  RESPONSE_STATUSES = 6
 };
 enum { RESULT_CAUSE = 9, RESULT_KIND = 10 };
 /* Of a Batch; a ResultBatch is alike. */
@@ -151,6 +152,10 @@ static bool decode_kind(struct holdback_message *message, uint32_t number, struc
       if (!decode_batch(message, bytes)) return false;
       message->kind = HOLDBACK_MESSAGE_RESULTS;
       return true;
+    case RESPONSE_STATUSES:
+      if (!decode_batch(message, bytes)) return false;
+      message->kind = HOLDBACK_MESSAGE_STATUSES;
+      return true;
     default:
       message->kind = HOLDBACK_MESSAGE_END;
       return true;
@@ -169,7 +174,7 @@ bool hbc_message_decode(struct holdback_message *message) {
   enum hb_wire_result result;
   while ((result = hb_wire_next(&reader, &field)) == HB_WIRE_FIELD)
     if (field.type == HB_WIRE_LEN && field.number >= RESPONSE_BATCH &&
-        field.number <= RESPONSE_RESULTS)
+        field.number <= RESPONSE_STATUSES)
       last = field; /* a oneof: the last one counts */
   bool good = result == HB_WIRE_END && last.number && decode_kind(message, last.number, last.bytes);
   if (!good) {
@@ -253,6 +258,62 @@ bool holdback_message_result(const struct holdback_message *message, size_t *cur
                                             .event_time_nanos = event.event_time_nanos};
   take_cause(frame, out);
   return true;
+}
+
+static void take_number(uint32_t field, uint64_t number, struct holdback_key_status *out) {
+  switch (field) {
+    case 1:
+      out->position = (int64_t)number;
+      break;
+    case 9:
+      out->has_last_processed = true;
+      out->last_processed = (int64_t)number;
+      break;
+    case 10:
+      out->processed = number;
+      break;
+    case 11:
+      out->failed = number;
+      break;
+    case 12:
+      out->results = number;
+      break;
+    case 13:
+      out->duplicates = number;
+      break;
+    case 14:
+      out->rejected = number;
+      break;
+    case 15:
+      out->last_received = number != 0;
+      break;
+    case 20:
+      out->told_at_ms = number;
+      break;
+    default:
+      break; /* of a later version */
+  }
+}
+
+bool holdback_message_status(const struct holdback_message *message, size_t *cursor,
+                             struct holdback_key_status *out) {
+  struct hb_slice frame;
+  size_t index;
+  if (!next_frame(message, HOLDBACK_MESSAGE_STATUSES, cursor, &frame, &index)) return false;
+  *out = (struct holdback_key_status){.position = 0};
+  struct hb_wire_reader reader = {frame.data, frame.data + frame.size};
+  struct hb_wire_field field;
+  enum hb_wire_result result = hb_wire_next(&reader, &field);
+  if (result == HB_WIRE_FIELD) {
+    reader = (struct hb_wire_reader){field.bytes.data, field.bytes.data + field.bytes.size};
+    while ((result = hb_wire_next(&reader, &field)) == HB_WIRE_FIELD) {
+      if (field.type == HB_WIRE_VARINT) take_number(field.number, field.number_value, out);
+      if (field.type == HB_WIRE_LEN && field.number == 2)
+        out->key = (struct holdback_bytes){field.bytes.data, field.bytes.size};
+    }
+  }
+  if (result != HB_WIRE_END) message->scratch->malformed = true;
+  return result == HB_WIRE_END;
 }
 
 int64_t holdback_message_next_position(const struct holdback_message *message) {

@@ -52,6 +52,8 @@ int holdback_processor_attach(struct holdback_client *client, const char *stream
   wanted.processor = text_of(config->processor);
   wanted.on_error = config->suspend_on_error ? HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND
                                              : HOLDBACK__V1__ON_ERROR__ON_ERROR_CONTINUE;
+  wanted.key_status = (Holdback__V1__KeyStatusMode)config->key_status;
+  wanted.key_status_interval_ms = config->key_status_interval_ms;
   put_parameters(config, &parameters, &wanted);
   Holdback__V1__AttachProcessorRequest request = HOLDBACK__V1__ATTACH_PROCESSOR_REQUEST__INIT;
   request.stream = text_of(stream);
@@ -127,7 +129,9 @@ static bool tell(const Holdback__V1__ProcessorInfo *info, holdback_processor_eac
       .processor = from->processor,
       .parameters = parameters,
       .parameters_count = from->n_parameters,
-      .suspend_on_error = from->on_error == HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND};
+      .suspend_on_error = from->on_error == HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND,
+      .key_status = (int)from->key_status,
+      .key_status_interval_ms = from->key_status_interval_ms};
   struct holdback_processor_status status;
   take_status(info->status, &status);
   bool more = each(context, &config, &status);

@@ -15,7 +15,7 @@
 
 enum { TIMEOUT_DEFAULT_MS = 30000 };
 enum { REQUEST_STREAM = 1, REQUEST_AT = 2, REQUEST_POSITION = 3, REQUEST_TIME = 4 };
-enum { REQUEST_FILTER = 5, REQUEST_INTERVAL = 7, REQUEST_PROCESSOR = 8 };
+enum { REQUEST_FILTER = 5, REQUEST_INTERVAL = 7, REQUEST_PROCESSOR = 8, REQUEST_STATUSES = 9 };
 enum { FILTER_KEYS = 1, FILTER_PREFIXES = 2, TIME_SECONDS = 1, TIME_NANOS = 2 };
 
 /* ---- the request */
@@ -99,6 +99,7 @@ int holdback_subscribe(struct holdback_client *client,
   if (options->processor)
     hb_wire_append_bytes(&subscription->request, REQUEST_PROCESSOR,
                          hb_slice_text(options->processor));
+  if (options->key_statuses) hb_wire_append_varint(&subscription->request, REQUEST_STATUSES, 1);
   put_start(&subscription->start, options);
   pthread_mutex_init(&subscription->mutex, NULL);
   init_condition(&subscription->changed);

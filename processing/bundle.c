@@ -1,6 +1,7 @@
 /* Decides what a commit gets: everything that changed since the last one, results cut into blocks.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/frame/block.h"
@@ -32,41 +33,74 @@ static size_t take_list(const struct hb_event_timer *first, struct hb_timer_row 
   return count;
 }
 
-/* ---- results */
+/* ---- logs: results, and statuses that are told */
 
-static struct hb_bytes *encode(const struct hb_host *host, size_t first, size_t end, int64_t from) {
+struct log {
+  const struct hb_buf *frames;
+  const struct hb_result *items;
+  size_t count;
+  int64_t next; /* position after the last of them */
+};
+
+static struct hb_bytes *encode(const struct log *log, size_t first, size_t end, int64_t from) {
   size_t count = end - first;
   struct hb_block_entry *entries = hb_calloc(count, sizeof *entries);
   for (size_t i = 0; i < count; i++) {
-    const struct hb_result *result = &host->results[first + i];
+    const struct hb_result *item = &log->items[first + i];
     entries[i] = (struct hb_block_entry){.sequence = from + (int64_t)i,
-                                         .frame = host->frames.data + result->offset,
-                                         .frame_size = result->size};
+                                         .frame = log->frames->data + item->offset,
+                                         .frame_size = item->size};
   }
   struct hb_bytes *block = hb_block_encode(HB_BLOCK_EVENTS, from, from + (int64_t)count,
-                                           host->results[end - 1].max_time, entries, count);
+                                           log->items[end - 1].max_time, entries, count);
   free(entries);
   return block;
 }
 
-static void take_results(struct hb_host *host) {
-  struct hb_bundle *bundle = &host->bundle;
-  int64_t from = host->place.next_result - (int64_t)host->results_count;
-  bundle->results_count = 0;
-  for (size_t first = 0; first < host->results_count;) {
+static size_t take_log(const struct log *log, size_t block_bytes, struct hb_result_block **blocks,
+                       size_t *cap) {
+  int64_t from = log->next - (int64_t)log->count;
+  size_t blocks_count = 0;
+  for (size_t first = 0; first < log->count;) {
     size_t end = first;
     size_t bytes = 0;
     do {
-      bytes += host->results[end++].size;
-    } while (end < host->results_count &&
-             bytes + host->results[end].size <= host->budget.block_bytes);
-    hb_reserve((void **)&bundle->results, &host->blocks_cap, bundle->results_count + 1,
-               sizeof *bundle->results);
+      bytes += log->items[end++].size;
+    } while (end < log->count && bytes + log->items[end].size <= block_bytes);
+    hb_reserve((void **)blocks, cap, blocks_count + 1, sizeof **blocks);
     int64_t to = from + (int64_t)(end - first);
-    bundle->results[bundle->results_count++] =
-        (struct hb_result_block){.from = from, .to = to, .block = encode(host, first, end, from)};
+    (*blocks)[blocks_count++] =
+        (struct hb_result_block){.from = from, .to = to, .block = encode(log, first, end, from)};
     from = to;
     first = end;
+  }
+  return blocks_count;
+}
+
+static void take_logs(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  struct log results = {.frames = &host->frames,
+                        .items = host->results,
+                        .count = host->results_count,
+                        .next = host->place.next_result};
+  struct log told = {.frames = &host->statuses.frames,
+                     .items = host->statuses.told,
+                     .count = host->statuses.told_count,
+                     .next = host->place.next_status};
+  size_t size = host->budget.block_bytes;
+  bundle->results_count = take_log(&results, size, &bundle->results, &host->blocks_cap);
+  bundle->told_count = take_log(&told, size, &bundle->told, &host->told_cap);
+}
+
+static void take_statuses(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  bundle->statuses_count = 0;
+  hb_reserve((void **)&bundle->statuses, &host->statuses_cap, host->statuses.keys.dirty_count,
+             sizeof *bundle->statuses);
+  for (const struct hb_state *state = host->statuses.keys.dirty; state; state = state->dirty_next) {
+    struct hb_key_status_row *row = &bundle->statuses[bundle->statuses_count++];
+    row->key = hb_slice_of(state->id, state->key_size);
+    memcpy(&row->status, state->value, sizeof row->status);
   }
 }
 
@@ -90,7 +124,8 @@ const struct hb_bundle *hb_host_take(struct hb_host *host) {
   take_states(host);
   bundle->timers_count = take_list(host->timers.fresh, &bundle->timers, &host->timers_cap);
   bundle->gone_count = take_list(host->timers.gone, &bundle->gone, &host->gone_cap);
-  take_results(host);
+  take_logs(host);
+  take_statuses(host);
   take_failures(host);
   bundle->place = host->place;
   return bundle;
@@ -101,11 +136,14 @@ static void drop_blocks(struct hb_host *host) {
     hb_bytes_unref(host->bundle.results[i].block);
   }
   host->bundle.results_count = 0;
+  for (size_t i = 0; i < host->bundle.told_count; i++) hb_bytes_unref(host->bundle.told[i].block);
+  host->bundle.told_count = 0;
 }
 
 void hb_host_committed(struct hb_host *host) {
   drop_blocks(host);
   hb_cache_committed(&host->cache);
+  hb_statuses_committed(&host->statuses);
   hb_event_timers_committed(&host->timers);
   host->results_count = 0;
   hb_buf_clear(&host->frames);
@@ -122,6 +160,8 @@ void hb_bundle_done(struct hb_host *host) {
   free(host->bundle.gone);
   free(host->bundle.results);
   free(host->bundle.failures);
+  free(host->bundle.statuses);
+  free(host->bundle.told);
   free(host->results);
   free(host->failures);
   hb_buf_done(&host->frames);

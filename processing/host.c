@@ -31,6 +31,8 @@ struct hb_host *hb_host_create(const struct hb_host_options *options) {
   host->budget = budget_of(&options->budget);
   host->stop_on_failure = options->stop_on_failure;
   hb_cache_init(&host->cache, &host->source, host->budget.cache_bytes);
+  hb_statuses_init(&host->statuses, options->key_status, &host->source,
+                   host->budget.cache_bytes / 4);
   hb_event_timers_init(&host->timers);
   hb_user_call_init(host);
   return host;
@@ -40,6 +42,7 @@ void hb_host_destroy(struct hb_host *host) {
   if (!host) return;
   hb_bundle_done(host);
   hb_cache_done(&host->cache);
+  hb_statuses_done(&host->statuses);
   hb_event_timers_done(&host->timers);
   hb_buf_done(&host->end_key);
   hb_buf_done(&host->names);
@@ -72,17 +75,19 @@ struct hb_slice hb_host_failure(const struct hb_host *host, int64_t *out_positio
 }
 
 struct hb_host_stats hb_host_stats(const struct hb_host *host) {
-  return (struct hb_host_stats){.cache_bytes = host->cache.bytes,
+  return (struct hb_host_stats){.cache_bytes = host->cache.bytes + host->statuses.keys.bytes,
                                 .cache_states = host->cache.count,
                                 .cache_hits = host->cache.hits,
                                 .cache_misses = host->cache.misses,
                                 .timers = host->timers.count};
 }
 
-static bool is_full(const struct hb_host *host) {
+bool hb_host_is_full(const struct hb_host *host) {
+  const struct hb_statuses *statuses = &host->statuses;
   return host->results_count >= host->budget.results || host->events >= host->budget.events ||
          host->frames.size >= host->budget.result_bytes ||
-         host->cache.dirty_bytes + host->failed_bytes.size +
+         statuses->frames.size >= host->budget.result_bytes ||
+         host->cache.dirty_bytes + statuses->keys.dirty_bytes + host->failed_bytes.size +
                  host->timers.changes * sizeof(struct hb_event_timer) >=
              host->budget.change_bytes;
 }
@@ -105,7 +110,7 @@ static void keep_failure(struct hb_host *host, struct hb_slice frame) {
 }
 
 /* How the call ended, for who drives. DONE: it is over, with or without success. */
-static enum hb_host_result end_call(struct hb_host *host, int code, struct hb_slice frame,
+static enum hb_host_result conclude(struct hb_host *host, int code, struct hb_slice frame,
                                     struct hb_err *err) {
   bool stands = hb_user_call_end(host, code);
   if (host->broken.code != HB_OK) {
@@ -127,6 +132,21 @@ static enum hb_host_result end_call(struct hb_host *host, int code, struct hb_sl
   host->place.failed++;
   if (host->call.cause == HB_CAUSE_EVENT) keep_failure(host, frame);
   return HB_HOST_DONE;
+}
+
+/* `event` NULL: it was none. */
+static enum hb_host_result end_call(struct hb_host *host, int code, const struct hb_event *event,
+                                    struct hb_err *err) {
+  uint64_t failed = host->place.failed;
+  struct hb_slice frame = event ? hb_event_frame(event) : (struct hb_slice){0};
+  enum hb_host_result result = conclude(host, code, frame, err);
+  if (result == HB_HOST_FAILED || result == HB_HOST_ERROR) return result;
+  struct hb_status_change change = {.key = host->call.key,
+                                    .event = result == HB_HOST_DONE ? event : NULL,
+                                    .failed = host->place.failed > failed,
+                                    .results = host->results_count - host->call.first_result};
+  if (!change.event && change.results == 0) return result;
+  return hb_status_note(host, &change, err) == HB_OK ? result : HB_HOST_ERROR;
 }
 
 /* ---- calls */
@@ -159,7 +179,7 @@ static enum hb_host_result run_timer(struct hb_host *host, int64_t position, str
   bool again = host->call.cut && code == HBP_OK && !host->call.failed;
   bool stops = host->stop_on_failure && (code != HBP_OK || host->call.failed);
   if (!again && !stops && host->broken.code == HB_OK) hb_event_timers_remove(&host->timers, timer);
-  enum hb_host_result result = end_call(host, code, (struct hb_slice){0}, err);
+  enum hb_host_result result = end_call(host, code, NULL, err);
   free(key);
   if (result == HB_HOST_DONE) host->place.timers_fired++;
   return result;
@@ -183,7 +203,7 @@ static enum hb_host_result run_event(struct hb_host *host, const struct hb_event
   given.encoded = (struct hbp_bytes){frame.data + lead, frame.size - lead};
   hb_user_call_begin(host, HB_CAUSE_EVENT, position, hb_event_key(event), event->time);
   int code = host->processor->on_event(host->self, &host->calls, &given);
-  return end_call(host, code, frame, err);
+  return end_call(host, code, event, err);
 }
 
 static enum hb_host_result run_end(struct hb_host *host, int64_t position, struct hb_slice key,
@@ -194,7 +214,7 @@ static enum hb_host_result run_end(struct hb_host *host, int64_t position, struc
                           .watermark = time_of(host->place.watermark)};
   hb_user_call_begin(host, HB_CAUSE_END, position, key, host->place.watermark);
   int code = host->processor->on_end(host->self, &host->calls, &given);
-  return end_call(host, code, (struct hb_slice){0}, err);
+  return end_call(host, code, NULL, err);
 }
 
 /* ---- events */
@@ -209,11 +229,11 @@ enum hb_host_result hb_host_event(struct hb_host *host, const struct hb_event *e
   HB_ASSERT(position >= host->place.position && host->place.phase == HB_PHASE_EVENTS);
   host->place.position = position;
   while (is_due(host, event->time)) {
-    if (is_full(host)) return HB_HOST_FULL;
+    if (hb_host_is_full(host)) return HB_HOST_FULL;
     enum hb_host_result result = run_timer(host, position, err);
     if (result != HB_HOST_DONE) return result;
   }
-  if (is_full(host)) return HB_HOST_FULL;
+  if (hb_host_is_full(host)) return HB_HOST_FULL;
   enum hb_host_result result = run_event(host, event, position, err);
   if (result != HB_HOST_DONE) return result;
   if (hb_time_compare(event->time, host->place.watermark) > 0) host->place.watermark = event->time;
@@ -233,7 +253,7 @@ void hb_host_skip_to(struct hb_host *host, int64_t position) {
 
 static enum hb_host_result last_timers(struct hb_host *host, int64_t position, struct hb_err *err) {
   while (hb_event_timers_first(&host->timers)) {
-    if (is_full(host)) return HB_HOST_FULL;
+    if (hb_host_is_full(host)) return HB_HOST_FULL;
     enum hb_host_result result = run_timer(host, position, err);
     if (result != HB_HOST_DONE) return result;
   }
@@ -247,7 +267,7 @@ static enum hb_host_result last_keys(struct hb_host *host, int64_t position, str
   struct hb_buf key = {0};
   enum hb_host_result result = HB_HOST_DONE;
   while (result == HB_HOST_DONE) {
-    if (is_full(host)) {
+    if (hb_host_is_full(host)) {
       result = HB_HOST_FULL;
       break;
     }

@@ -31,6 +31,9 @@ struct hb_state_source {
   /* The lowest key with a state, above `after` where has_after. */
   enum hb_code (*next_key)(void *context, bool has_after, struct hb_slice after, bool *out_found,
                            struct hb_buf *out, struct hb_err *err);
+  /* Zeros where the key has none. NULL where no statuses are kept. */
+  enum hb_code (*get_status)(void *context, struct hb_slice key, struct hb_key_status *out,
+                             struct hb_err *err);
 };
 
 /* What a bundle may hold at most, and what ends it. 0 = the default in brackets. */
@@ -51,6 +54,7 @@ struct hb_host_options {
   struct hb_state_source source;
   struct hb_host_budget budget;
   bool stop_on_failure; /* an event that fails is not passed over: HB_HOST_FAILED */
+  enum hb_key_status_mode key_status;
 };
 
 struct hb_host;
@@ -77,6 +81,15 @@ enum hb_host_result hb_host_event(struct hb_host *host, const struct hb_event *e
 /* The stream is sealed at `position`, and every event below was given: the timers that are left,
  * then on_end for each key. */
 enum hb_host_result hb_host_end(struct hb_host *host, int64_t position, struct hb_err *err);
+/* An event of the key was refused at ingest. DONE, FULL or ERROR. Not while KEY_STATUS_OFF. */
+enum hb_host_result hb_host_refused(struct hb_host *host, struct hb_slice key, bool duplicate,
+                                    struct hb_err *err);
+/* PERIODIC: tell the status of each key that changed since the last time. Likewise. */
+enum hb_host_result hb_host_tell_statuses(struct hb_host *host, struct hb_err *err);
+/* PERIODIC: how many there are to be told. */
+size_t hb_host_statuses_due(const struct hb_host *host);
+/* The wall time that statuses carry from now on: the host has no clock. */
+void hb_host_set_wall_ms(struct hb_host *host, uint64_t wall_ms);
 /* There was nothing for the processor between the place and `position`. */
 void hb_host_skip_to(struct hb_host *host, int64_t position);
 
@@ -100,6 +113,10 @@ struct hb_bundle {
   size_t results_count;
   struct hb_failure_row *failures;
   size_t failures_count;
+  struct hb_key_status_row *statuses; /* as they stand now */
+  size_t statuses_count;
+  struct hb_result_block *told; /* consecutive; likewise, of the statuses that are told */
+  size_t told_count;
   struct hb_processor_place place;
 };
 

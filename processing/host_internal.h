@@ -9,18 +9,13 @@
 
 #include "processing/cache_internal.h"
 #include "processing/host.h"
+#include "processing/status_internal.h"
 #include "processing/timers_internal.h"
 
 enum { HB_EXPLANATION_MAX = 1000 };
 
 /* Numbers as in holdback.v1.ResultKind. */
 enum hb_cause { HB_CAUSE_EVENT = 1, HB_CAUSE_TIMER = 2, HB_CAUSE_END = 3 };
-
-struct hb_result {
-  size_t offset; /* in host->frames */
-  uint32_t size;
-  struct hb_time max_time; /* the largest of all results up to this one */
-};
 
 /* What the call at hand sets, applied when it has succeeded. */
 struct hb_timer_op {
@@ -63,6 +58,7 @@ struct hb_host {
   struct hb_buf end_key;
   bool touched; /* since the last commit */
   struct hb_cache cache;
+  struct hb_statuses statuses;
   struct hb_event_timers timers;
 
   struct hb_user_call call;
@@ -91,6 +87,8 @@ struct hb_host {
   size_t gone_cap;
   size_t blocks_cap;
   size_t rows_cap;
+  size_t statuses_cap;
+  size_t told_cap;
 };
 
 /* call.c */
@@ -100,6 +98,20 @@ void hb_user_call_begin(struct hb_host *host, enum hb_cause cause, int64_t posit
 /* After the call has returned `code`. True: what it did stands; false: none of it does, or with
  * call.cut only the results that had room. */
 bool hb_user_call_end(struct hb_host *host, int code);
+
+/* status.c: something was done for a key; `event` NULL: a timer fired, or the end came. */
+struct hb_status_change {
+  struct hb_slice key;
+  const struct hb_event *event;
+  bool failed;
+  uint64_t results;
+};
+HB_MUST_CHECK enum hb_code hb_status_note(struct hb_host *host,
+                                          const struct hb_status_change *change,
+                                          struct hb_err *err);
+
+/* host.c */
+bool hb_host_is_full(const struct hb_host *host);
 
 /* bundle.c */
 void hb_bundle_done(struct hb_host *host);

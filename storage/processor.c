@@ -59,6 +59,16 @@ void hb_write_put_state(struct hb_write *write, struct hb_processor_id id,
                hb_buf_view(&write->value));
 }
 
+/* Where another processor would have its states, under no name. */
+void hb_write_put_key_status(struct hb_write *write, struct hb_processor_id id,
+                             const struct hb_key_status_row *row) {
+  hb_buf_clear(&write->key);
+  hb_key_state(&write->key, hb_statuses_id(id), row->key, (struct hb_slice){0});
+  hb_record_put_key_status(begin_value(write), &row->status);
+  hb_rocks_put(write->batch, HB_FAMILY_STATES, hb_buf_view(&write->key),
+               hb_buf_view(&write->value));
+}
+
 void hb_write_put_timer(struct hb_write *write, struct hb_processor_id id,
                         const struct hb_timer_row *row) {
   hb_buf_clear(&write->key);
@@ -100,7 +110,7 @@ void hb_write_put_failure(struct hb_write *write, struct hb_processor_id id,
 void hb_write_drop_processor(struct hb_write *write, struct hb_processor_id id) {
   static const enum hb_family FAMILIES[] = {HB_FAMILY_STATES, HB_FAMILY_TIMERS, HB_FAMILY_RESULTS};
   struct hb_key start = hb_key_processor(id);
-  struct hb_key end = hb_key_processor_end(id);
+  struct hb_key end = hb_key_processor_end(hb_statuses_id(id));
   for (size_t i = 0; i < sizeof FAMILIES / sizeof *FAMILIES; i++) {
     hb_rocks_delete_range(write->batch, FAMILIES[i], hb_key_view(&start), hb_key_view(&end));
   }
@@ -247,6 +257,42 @@ enum hb_code hb_state_next_key(struct hb_store *store, struct hb_processor_id id
   hb_rocks_iter_destroy(iter);
   hb_buf_done(&start);
   hb_buf_done(&key);
+  return code;
+}
+
+/* ---- statuses by key */
+
+enum hb_code hb_processor_position(struct hb_store *store, struct hb_processor_id id,
+                                   int64_t *out_position, struct hb_err *err) {
+  struct hb_key key = hb_key_processor_row(id, HB_PART_PLACE);
+  struct hb_bytes *value = NULL;
+  enum hb_code code =
+      hb_rocks_get(store->engine, HB_FAMILY_STREAMS, hb_key_view(&key), &value, err);
+  if (code) return code;
+  if (!value) return hb_err_set(err, HB_NOT_FOUND, "PROCESSOR_NOT_FOUND", "processor is gone");
+  struct hb_processor_place place;
+  code = hb_record_get_place(hb_bytes_view(value), &place, err);
+  if (!code) *out_position = place.position;
+  hb_bytes_unref(value);
+  return code;
+}
+
+enum hb_code hb_key_status_read(struct hb_store *store, struct hb_processor_id id,
+                                struct hb_slice key, struct hb_key_status *out,
+                                struct hb_err *err) {
+  struct hb_buf row = {0};
+  struct hb_bytes *value = NULL;
+  hb_key_state(&row, hb_statuses_id(id), key, (struct hb_slice){0});
+  enum hb_code code = hb_rocks_get(store->engine, HB_FAMILY_STATES, hb_buf_view(&row), &value, err);
+  struct hb_key_status status = {.any = false};
+  if (!code && value) code = hb_record_get_key_status(hb_bytes_view(value), &status, err);
+  if (code) {
+    (void)hb_store_wrap_row(code, HB_FAMILY_STATES, hb_buf_view(&row), err);
+  } else {
+    *out = status;
+  }
+  if (value) hb_bytes_unref(value);
+  hb_buf_done(&row);
   return code;
 }
 

@@ -29,10 +29,13 @@ void hb_write_delete_attempt(struct hb_write *write, struct hb_processor_id id);
 /* A state that is not present is deleted. Cheapest in ascending order of (key, name). */
 void hb_write_put_state(struct hb_write *write, struct hb_processor_id id,
                         const struct hb_state_row *row);
+void hb_write_put_key_status(struct hb_write *write, struct hb_processor_id id,
+                             const struct hb_key_status_row *row);
 void hb_write_put_timer(struct hb_write *write, struct hb_processor_id id,
                         const struct hb_timer_row *row);
 void hb_write_delete_timer(struct hb_write *write, struct hb_processor_id id,
                            const struct hb_timer_row *row);
+/* With hb_statuses_id: of the statuses that are told. */
 void hb_write_put_results(struct hb_write *write, struct hb_processor_id id, int64_t from,
                           struct hb_slice block);
 /* Kept in `unprocessed`; the same one again raises a counter. */
@@ -56,6 +59,13 @@ typedef bool hb_processor_visit(void *context, const struct hb_stored_processor 
 HB_MUST_CHECK enum hb_code hb_processor_each(struct hb_store *store, uint64_t stream,
                                              hb_processor_visit *visit, void *context,
                                              struct hb_err *err);
+/* *out_position INT64_MIN: it has not begun. HB_NOT_FOUND: it is gone. */
+HB_MUST_CHECK enum hb_code hb_processor_position(struct hb_store *store, struct hb_processor_id id,
+                                                 int64_t *out_position, struct hb_err *err);
+/* Zeros where the key has no row. */
+HB_MUST_CHECK enum hb_code hb_key_status_read(struct hb_store *store, struct hb_processor_id id,
+                                              struct hb_slice key, struct hb_key_status *out,
+                                              struct hb_err *err);
 /* The value is appended to `out`. */
 HB_MUST_CHECK enum hb_code hb_state_read(struct hb_store *store, struct hb_processor_id id,
                                          struct hb_slice key, struct hb_slice name, bool *out_found,

@@ -12,10 +12,22 @@
 
 enum { HB_PROCESSOR_NAME_MAX = 64, HB_SUSPENDED_WHY_MAX = 1000 };
 
-/* One attached processor: its stream, and a number from the counter that numbers streams. */
+/* One attached processor: its stream, and a number from the counter that numbers streams. It takes
+ * two of these: the one after it is that of its statuses by key. */
 struct hb_processor_id {
   uint64_t stream;
   uint64_t processor;
+};
+static inline struct hb_processor_id hb_statuses_id(struct hb_processor_id id) {
+  return (struct hb_processor_id){.stream = id.stream, .processor = id.processor + 1};
+}
+
+/* What is kept and told about each key. Numbers as in holdback.v1.KeyStatusMode. */
+enum hb_key_status_mode {
+  HB_KEY_STATUS_OFF = 0,
+  HB_KEY_STATUS_KEPT = 1,        /* to be looked at */
+  HB_KEY_STATUS_EVERY_EVENT = 2, /* and told after each event of the key */
+  HB_KEY_STATUS_PERIODIC = 3     /* and told for each key that changed, now and then */
 };
 
 /* What it was attached with, and whether it runs. */
@@ -25,7 +37,9 @@ struct hb_processor_config {
   struct hb_slice parameters;                /* encoded by who attaches; compared as bytes */
   bool loaded;                               /* from a shared object */
   bool stop_on_failure;
-  bool detached; /* its state is kept, nothing runs */
+  enum hb_key_status_mode key_status;
+  uint32_t key_status_ms; /* PERIODIC: how often */
+  bool detached;          /* its state is kept, nothing runs */
   bool suspended;
   int64_t suspended_at;                         /* where suspended */
   char suspended_why[HB_SUSPENDED_WHY_MAX + 1]; /* where suspended */
@@ -55,6 +69,7 @@ struct hb_processor_place {
   struct hb_time watermark;    /* of the events below `position` */
   int64_t next_result;         /* position that the next result gets */
   struct hb_time results_time; /* the largest event time of a result */
+  int64_t next_status;         /* position that the next status told gets */
   uint64_t next_creation;      /* order in which timers were set */
   uint64_t events;
   uint64_t timers_fired;
@@ -68,6 +83,23 @@ struct hb_state_row {
   struct hb_slice name;
   bool present; /* false: to be removed */
   struct hb_slice value;
+};
+
+/* How one key stands, as of a place. Waiting events are not in it: they are where they wait. */
+struct hb_key_status {
+  bool any;               /* then last_processed is valid */
+  bool last_received;     /* an event flagged as the key's last was processed or failed */
+  int64_t last_processed; /* sequence */
+  uint64_t processed;
+  uint64_t failed;
+  uint64_t results;
+  uint64_t duplicates;
+  uint64_t rejected; /* for any other reason */
+};
+
+struct hb_key_status_row {
+  struct hb_slice key;
+  struct hb_key_status status;
 };
 
 struct hb_timer_row {

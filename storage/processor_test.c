@@ -3,7 +3,7 @@
 #include "storage/test_store_internal.h"
 
 static const struct hb_processor_id ID = {.stream = 1, .processor = 7};
-static const struct hb_processor_id OTHER = {.stream = 1, .processor = 8};
+static const struct hb_processor_id OTHER = {.stream = 1, .processor = 9};
 
 static struct hb_slice text(const char *bytes) { return hb_slice_text(bytes); }
 

@@ -7,6 +7,7 @@
 #include "storage/record_internal.h"
 
 enum { FLAG_LOADED = 1, FLAG_STOP = 2, FLAG_DETACHED = 4, FLAG_SUSPENDED = 8, FLAGS_ALL = 15 };
+enum { FLAG_ANY = 1, FLAG_LAST = 2, STATUS_FLAGS_ALL = 3 };
 enum { FLAG_END_KEY = 1, FLAG_WATERMARK = 2, FLAG_RESULTS_TIME = 4, PLACE_FLAGS_ALL = 7 };
 
 static void add_u8(struct hb_buf *out, uint8_t value) { hb_buf_append_u8(out, value); }
@@ -33,6 +34,8 @@ void hb_record_put_processor(struct hb_buf *out, const struct hb_processor_confi
       out,
       (uint8_t)((config->loaded ? FLAG_LOADED : 0) | (config->stop_on_failure ? FLAG_STOP : 0) |
                 (config->detached ? FLAG_DETACHED : 0) | (config->suspended ? FLAG_SUSPENDED : 0)));
+  add_u8(out, (uint8_t)config->key_status);
+  hb_add_u32(out, config->key_status_ms);
   add_name(out, config->name);
   add_name(out, config->processor);
   hb_add_i64(out, config->suspended ? config->suspended_at : 0);
@@ -49,7 +52,12 @@ enum hb_code hb_record_get_processor(struct hb_slice value, struct hb_processor_
   if (code) return code;
   struct hb_processor_config config = {.loaded = false};
   uint8_t flags = hb_take_u8(&cursor);
-  if (flags > FLAGS_ALL) cursor.ok = false;
+  uint8_t mode = hb_take_u8(&cursor);
+  if (flags > FLAGS_ALL || mode > HB_KEY_STATUS_PERIODIC) {
+    cursor.ok = false;
+  }
+  config.key_status = (enum hb_key_status_mode)mode;
+  config.key_status_ms = hb_take_u32(&cursor);
   config.loaded = flags & FLAG_LOADED;
   config.stop_on_failure = flags & FLAG_STOP;
   config.detached = flags & FLAG_DETACHED;
@@ -91,6 +99,7 @@ void hb_record_put_place(struct hb_buf *out, const struct hb_processor_place *pl
   add_time(out, place->watermark);
   hb_add_i64(out, place->next_result);
   add_time(out, place->results_time);
+  hb_add_i64(out, place->next_status);
   hb_add_u64(out, place->next_creation);
   hb_add_u64(out, place->events);
   hb_add_u64(out, place->timers_fired);
@@ -114,6 +123,7 @@ enum hb_code hb_record_get_place(struct hb_slice value, struct hb_processor_plac
   place.watermark = take_time(&cursor, flags & FLAG_WATERMARK);
   place.next_result = hb_take_i64(&cursor);
   place.results_time = take_time(&cursor, flags & FLAG_RESULTS_TIME);
+  place.next_status = hb_take_i64(&cursor);
   place.next_creation = hb_take_u64(&cursor);
   place.events = hb_take_u64(&cursor);
   place.timers_fired = hb_take_u64(&cursor);
@@ -124,7 +134,7 @@ enum hb_code hb_record_get_place(struct hb_slice value, struct hb_processor_plac
     place.end_key = hb_slice_of(cursor.at, cursor.left);
     (void)hb_take(&cursor, cursor.left);
   }
-  if (place.next_result < 0) cursor.ok = false;
+  if (place.next_result < 0 || place.next_status < 0) cursor.ok = false;
   code = hb_record_end(&cursor, "processor's place", value.size, err);
   if (!code) *out = place;
   return code;
@@ -171,4 +181,36 @@ enum hb_code hb_record_get_failure(struct hb_slice bytes, uint64_t *out_processo
   out->explanation = hb_slice_of(explanation, size);
   out->frame = hb_slice_of(cursor.at, cursor.left);
   return HB_OK;
+}
+
+/* ---- statuses by key */
+
+void hb_record_put_key_status(struct hb_buf *out, const struct hb_key_status *status) {
+  add_u8(out, HB_RECORD_VERSION);
+  add_u8(out, (uint8_t)((status->any ? FLAG_ANY : 0) | (status->last_received ? FLAG_LAST : 0)));
+  hb_add_i64(out, status->any ? status->last_processed : 0);
+  hb_add_u64(out, status->processed);
+  hb_add_u64(out, status->failed);
+  hb_add_u64(out, status->results);
+  hb_add_u64(out, status->duplicates);
+  hb_add_u64(out, status->rejected);
+}
+
+enum hb_code hb_record_get_key_status(struct hb_slice value, struct hb_key_status *out,
+                                      struct hb_err *err) {
+  struct hb_cursor cursor;
+  enum hb_code code = hb_record_begin(value, "key's status", &cursor, err);
+  if (code) return code;
+  uint8_t flags = hb_take_u8(&cursor);
+  if (flags > STATUS_FLAGS_ALL) cursor.ok = false;
+  struct hb_key_status status = {.any = flags & FLAG_ANY, .last_received = flags & FLAG_LAST};
+  status.last_processed = hb_take_i64(&cursor);
+  status.processed = hb_take_u64(&cursor);
+  status.failed = hb_take_u64(&cursor);
+  status.results = hb_take_u64(&cursor);
+  status.duplicates = hb_take_u64(&cursor);
+  status.rejected = hb_take_u64(&cursor);
+  code = hb_record_end(&cursor, "key's status", value.size, err);
+  if (!code) *out = status;
+  return code;
 }

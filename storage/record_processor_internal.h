@@ -20,6 +20,9 @@ void hb_record_put_attempt(struct hb_buf *out, const struct hb_processor_attempt
 HB_MUST_CHECK enum hb_code hb_record_get_attempt(struct hb_slice value,
                                                  struct hb_processor_attempt *out,
                                                  struct hb_err *err);
+void hb_record_put_key_status(struct hb_buf *out, const struct hb_key_status *status);
+HB_MUST_CHECK enum hb_code hb_record_get_key_status(struct hb_slice value,
+                                                    struct hb_key_status *out, struct hb_err *err);
 /* What stands in place of the frame in an `unprocessed` row of a processor. */
 void hb_record_put_failure(struct hb_buf *out, uint64_t processor,
                            const struct hb_failure_row *row);

@@ -39,6 +39,11 @@ static enum hb_code get_attempt(struct hb_slice value, struct hb_err *err) {
   return hb_record_get_attempt(value, &out, err);
 }
 
+static enum hb_code get_key_status(struct hb_slice value, struct hb_err *err) {
+  struct hb_key_status out;
+  return hb_record_get_key_status(value, &out, err);
+}
+
 static void test_values(void **state) {
   (void)state;
   struct hb_buf value = {0};
@@ -53,6 +58,17 @@ static void test_values(void **state) {
   struct hb_processor_attempt attempt = {.position = 3, .attempts = 1};
   hb_record_put_attempt(&value, &attempt);
   check(&value, get_attempt, false);
+  hb_buf_clear(&value);
+  struct hb_key_status status = {.any = true, .last_processed = -7, .rejected = 9};
+  hb_record_put_key_status(&value, &status);
+  check(&value, get_key_status, false);
+  struct hb_key_status out;
+  assert_int_equal(hb_record_get_key_status(hb_buf_view(&value), &out, NULL), HB_OK);
+  assert_true(out.any && !out.last_received);
+  assert_int_equal(out.last_processed, -7);
+  assert_int_equal(out.rejected, 9);
+  value.data[1] = 4;
+  assert_int_equal(hb_record_get_key_status(hb_buf_view(&value), &out, NULL), HB_CORRUPT);
   hb_buf_done(&value);
 }
 
@@ -66,7 +82,11 @@ static void test_damage(void **state) {
   value.data[1] = 0x80;
   assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
   value.data[1] = 0;
-  value.data[4] = 0; /* a NUL in the name */
+  value.data[2] = 4; /* a mode of statuses */
+  assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
+  value.data[2] = 3;
+  assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_OK);
+  value.data[9] = 0; /* a NUL in the name */
   assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
   hb_buf_clear(&value);
   struct hb_processor_place place = {.position = 3};

@@ -6,7 +6,8 @@
  *   2 "two"    log [-50, 50) in one block, all of it indexed; nothing held
  *   3 "three"  no first event yet
  *   4          being deleted
- *   5          a processor of stream 1: 20 results in two blocks, states, timers, a failure */
+ *   5          a processor of stream 1: 20 results in two blocks, states, timers, a failure
+ *   6          its statuses by key: 5 were told, one is kept */
 #ifndef HB_STORAGE_TEST_SOUND_INTERNAL_H
 #define HB_STORAGE_TEST_SOUND_INTERNAL_H
 
@@ -173,7 +174,7 @@ MAYBE_UNUSED static struct hb_processor_id sound_processor(void) {
 MAYBE_UNUSED static void sound_put_processor(struct fixture *fixture) {
   struct hb_processor_id id = sound_processor();
   struct hb_processor_config config = {.name = "sums", .processor = "sum"};
-  struct hb_processor_place place = {.position = 301, .next_result = 20};
+  struct hb_processor_place place = {.position = 301, .next_result = 20, .next_status = 5};
   struct hb_buf frame = {0};
   hb_write_put_processor(fixture->write, id, &config);
   hb_write_put_place(fixture->write, id, &place);
@@ -190,6 +191,11 @@ MAYBE_UNUSED static void sound_put_processor(struct fixture *fixture) {
                                .key = hb_slice_text("k1"),
                                .name = hb_slice_text("t")};
   hb_write_put_timer(fixture->write, id, &timer);
+  struct hb_key_status_row status = {.key = hb_slice_text("k1"), .status = {.processed = 3}};
+  hb_write_put_key_status(fixture->write, id, &status);
+  struct hb_bytes *told = sound_results(0, 5);
+  hb_write_put_results(fixture->write, hb_statuses_id(id), 0, hb_bytes_view(told));
+  hb_bytes_unref(told);
   sound_frame(&frame, 7);
   struct hb_failure_row failure = {
       .position = 7, .frame = hb_buf_view(&frame), .explanation = hb_slice_text("no number")};
@@ -201,7 +207,7 @@ MAYBE_UNUSED static void sound_fill(struct fixture *fixture) {
   sound_config(fixture, 1, "one", 1);
   sound_config(fixture, 2, "two", -50);
   sound_config(fixture, 3, "three", 0);
-  hb_write_put_next_stream(fixture->write, 6);
+  hb_write_put_next_stream(fixture->write, 7);
   for (int64_t from = 1; from < 301; from += 100) sound_put_log(fixture, 1, from, from + 100);
   sound_put_log(fixture, 2, -50, 50);
   sound_put_log(fixture, 4, 1, 5);

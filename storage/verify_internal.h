@@ -147,9 +147,10 @@ struct hb_verify_processor {
   uint64_t id;
   bool has_config;
   bool has_place;
-  int64_t results; /* how many the place tells; negative: it can't be read */
-  int64_t next;    /* where the next block of results must start */
-  bool broken;     /* the block before is none: where it ends is not known */
+  bool is_statuses; /* the number after a processor's: not in `streams` itself */
+  int64_t results;  /* how many the place tells; negative: it can't be read */
+  int64_t next;     /* where the next block of results must start */
+  bool broken;      /* the block before is none: where it ends is not known */
 };
 
 struct hb_verify_processors {

@@ -17,7 +17,7 @@ static const char bad_key[] = "not a key of this family";
 
 /* ---- who is there */
 
-static bool is_there(struct hb_verify *verify, uint64_t processor) {
+static bool has_config(struct hb_verify *verify, uint64_t processor) {
   struct hb_processor_id id = {.stream = verify->stream.id, .processor = processor};
   struct hb_key key = hb_key_processor_row(id, HB_PART_CONFIG);
   struct hb_bytes *value = NULL;
@@ -26,6 +26,11 @@ static bool is_there(struct hb_verify *verify, uint64_t processor) {
   bool any = code != HB_OK || value; /* unreadable rows are told elsewhere */
   if (!code) hb_bytes_unref(value);
   return any;
+}
+
+/* Or it is the number of one's statuses. */
+static bool is_there(struct hb_verify *verify, uint64_t processor) {
+  return has_config(verify, processor) || (processor > 0 && has_config(verify, processor - 1));
 }
 
 static struct hb_verify_processor *find(struct hb_verify *verify, uint64_t processor) {
@@ -62,6 +67,9 @@ static const char *look_at_part(struct hb_verify *verify, struct hb_slice key,
   struct hb_processor_attempt attempt;
   if (key.size < 9 || key.data[8] != HB_KIND_PROCESSOR) return NULL; /* told before */
   if (!hb_key_parse_processor_row(key, &id, &part)) return bad_key;
+  struct hb_verify_processor *statuses = add(verify, hb_statuses_id(id).processor);
+  if (!statuses->is_statuses) statuses->results = -1; /* not known before the place */
+  statuses->is_statuses = statuses->has_config = statuses->has_place = true;
   struct hb_verify_processor *processor = add(verify, id.processor);
   enum hb_code code = HB_OK;
   switch (part) {
@@ -73,6 +81,7 @@ static const char *look_at_part(struct hb_verify *verify, struct hb_slice key,
       code = hb_record_get_place(value, &place, err);
       processor->has_place = true;
       processor->results = code ? -1 : place.next_result;
+      find(verify, hb_statuses_id(id).processor)->results = code ? -1 : place.next_status;
       break;
     case HB_PART_ATTEMPT:
       code = hb_record_get_attempt(value, &attempt, err);
@@ -237,8 +246,11 @@ static const char *look_at_state(struct hb_verify *verify, struct hb_slice key,
   struct hb_slice name;
   struct hb_slice bytes;
   if (!hb_key_parse_state(key, &id, &verify->processors.key, &name)) return bad_key;
-  if (hb_record_get_bytes(value, &bytes, err)) return err->message;
-  return check_owner(verify, id);
+  const struct hb_verify_processor *owner = find(verify, id.processor);
+  struct hb_key_status status;
+  enum hb_code code = owner && owner->is_statuses ? hb_record_get_key_status(value, &status, err)
+                                                  : hb_record_get_bytes(value, &bytes, err);
+  return code ? err->message : check_owner(verify, id);
 }
 
 bool hb_verify_states(struct hb_verify *verify) {

@@ -6,7 +6,7 @@
 #include "base/endian.h"
 #include "storage/key_internal.h"
 #include "storage/record_internal.h"
-#include "storage/record_processor_internal.h"
+#include "storage/test_damage_internal.h"
 #include "storage/test_sound_internal.h"
 #include "storage/verify_internal.h"
 
@@ -95,33 +95,6 @@ static void a_writer_beside_is_no_damage(void **state) {
 }
 
 /* ---- what is wrong */
-
-struct edit {
-  struct fixture *fixture;
-  struct hb_batch_writer *batch;
-};
-
-static void put(struct edit *edit, enum hb_family family, struct hb_key key,
-                struct hb_slice value) {
-  hb_rocks_put(edit->batch, family, hb_key_view(&key), value);
-}
-
-static void erase(struct edit *edit, enum hb_family family, struct hb_key key) {
-  hb_rocks_delete(edit->batch, family, hb_key_view(&key));
-}
-
-/* The row with one bit flipped at `at` (from the end where negative). */
-static void flip(struct edit *edit, enum hb_family family, struct hb_key key, long at) {
-  struct hb_bytes *value = NULL;
-  struct hb_err err;
-  must(hb_rocks_get(edit->fixture->store->engine, family, hb_key_view(&key), &value, &err), &err);
-  assert_non_null(value);
-  uint8_t *copy = hb_memdup(value->data, value->size);
-  copy[at < 0 ? (long)value->size + at : at] ^= 0x10;
-  put(edit, family, key, hb_slice_of(copy, value->size));
-  hb_bytes_unref(value);
-  free(copy);
-}
 
 static void put_log(struct edit *edit, uint64_t stream, int64_t at, int64_t from, int64_t to) {
   struct hb_bytes *block = sound_log_block(from, to);
@@ -382,90 +355,6 @@ static void kept_other(struct edit *edit) {
   hb_buf_done(&value);
   hb_buf_done(&frame);
 }
-/* ---- processors */
-
-static void put_results(struct edit *edit, uint64_t processor, int64_t at, int64_t from,
-                        int64_t to) {
-  struct hb_bytes *block = sound_results(from, to);
-  struct hb_processor_id id = {.stream = 1, .processor = processor};
-  put(edit, HB_FAMILY_RESULTS, hb_key_result(id, at), hb_bytes_view(block));
-  hb_bytes_unref(block);
-}
-
-static void results_checksum(struct edit *edit) {
-  flip(edit, HB_FAMILY_RESULTS, hb_key_result(sound_processor(), 0), 3000);
-}
-static void results_hole(struct edit *edit) {
-  erase(edit, HB_FAMILY_RESULTS, hb_key_result(sound_processor(), 0));
-}
-static void results_end(struct edit *edit) {
-  erase(edit, HB_FAMILY_RESULTS, hb_key_result(sound_processor(), 10));
-}
-static void results_all_gone(struct edit *edit) {
-  results_hole(edit);
-  results_end(edit);
-}
-static void results_twice(struct edit *edit) { put_results(edit, 5, 5, 5, 10); }
-static void results_above(struct edit *edit) { put_results(edit, 5, 20, 20, 25); }
-static void results_misplaced(struct edit *edit) { put_results(edit, 5, 10, 11, 20); }
-static void results_of_nobody(struct edit *edit) {
-  put_results(edit, 3, 0, 0, 5);
-  put_results(edit, 3, 5, 5, 9);
-}
-static void results_other(struct edit *edit) {
-  struct hb_buf frame = {0};
-  struct hb_block_entry entries[10];
-  sound_frame(&frame, 13); /* in the place of all ten */
-  for (int i = 0; i < 10; i++) {
-    entries[i] = (struct hb_block_entry){
-        .sequence = 10 + i, .frame = frame.data, .frame_size = (uint32_t)frame.size};
-  }
-  struct hb_bytes *block =
-      hb_block_encode(HB_BLOCK_EVENTS, 10, 20, (struct hb_time){0}, entries, 10);
-  put(edit, HB_FAMILY_RESULTS, hb_key_result(sound_processor(), 10), hb_bytes_view(block));
-  hb_bytes_unref(block);
-  hb_buf_done(&frame);
-}
-static void place_junk(struct edit *edit) {
-  put(edit, HB_FAMILY_STREAMS, hb_key_processor_row(sound_processor(), HB_PART_PLACE),
-      hb_slice_text("\1junk"));
-}
-static void place_lost(struct edit *edit) {
-  erase(edit, HB_FAMILY_STREAMS, hb_key_processor_row(sound_processor(), HB_PART_PLACE));
-}
-static void processor_lost(struct edit *edit) {
-  erase(edit, HB_FAMILY_STREAMS, hb_key_processor_row(sound_processor(), HB_PART_CONFIG));
-  place_lost(edit);
-}
-static void attempt_junk(struct edit *edit) {
-  put(edit, HB_FAMILY_STREAMS, hb_key_processor_row(sound_processor(), HB_PART_ATTEMPT),
-      hb_slice_text("\1junk"));
-}
-static void state_junk(struct edit *edit) {
-  struct hb_buf row = {0};
-  hb_key_state(&row, sound_processor(), hb_slice_text("k1"), hb_slice_text("n"));
-  hb_rocks_put(edit->batch, HB_FAMILY_STATES, hb_buf_view(&row), (struct hb_slice){0});
-  hb_buf_done(&row);
-}
-static void timer_key(struct edit *edit) {
-  struct hb_key key = hb_key_processor(sound_processor());
-  put(edit, HB_FAMILY_TIMERS, key, hb_slice_text("\1t"));
-}
-static void failure_other(struct edit *edit) {
-  struct hb_buf value = {0};
-  struct hb_buf parts = {0};
-  struct hb_buf frame = {0};
-  sound_frame(&frame, 8);
-  struct hb_failure_row row = {.frame = hb_buf_view(&frame)};
-  hb_record_put_failure(&parts, 5, &row);
-  struct hb_unprocessed kept = {.count = 1, .frame = hb_buf_view(&parts)};
-  hb_record_put_unprocessed(&value, &kept);
-  put(edit, HB_FAMILY_UNPROCESSED, hb_key_failure(1, 8, 9), hb_buf_view(&value));
-  hb_buf_done(&value);
-  hb_buf_done(&parts);
-  hb_buf_done(&frame);
-}
-
 static void peer_junk(struct edit *edit) {
   put(edit, HB_FAMILY_PEERS, hb_key_peer(3), (struct hb_slice){0});
 }
@@ -482,12 +371,7 @@ static void next_stream_back(struct edit *edit) {
   hb_buf_done(&value);
 }
 
-static const struct {
-  const char *name;
-  void (*damage)(struct edit *edit);
-  const char *lines[3]; /* each is part of one finding */
-  size_t count;         /* of findings; 0 = as many as lines */
-} DAMAGE[] = {
+static const struct damage DAMAGE[] = {
     {"log: a flipped bit",
      log_checksum,
      {"stream 'one' (id 1), log [101, 201): block: checksum is wrong"},
@@ -607,91 +491,15 @@ static const struct {
     {"gaps: junk", gap_junk, {"stream 'one' (id 1), gaps: row 0000000000000001"}, 0},
     {"unprocessed: junk", kept_junk, {"stream 'one' (id 1), unprocessed: row 0000000000000001"}, 0},
     {"unprocessed: another content", kept_other, {"its event has another content"}, 0},
-    {"results: a flipped bit",
-     results_checksum,
-     {"stream 'one' (id 1), results [0, 1): processor 5: block: checksum is wrong"},
-     0},
-    {"results: a block is missing",
-     results_hole,
-     {"results [0, 10): processor 5: no block accounts for these positions"},
-     0},
-    {"results: the last one",
-     results_end,
-     {"results [10, 20): processor 5: the results end before the processor's place"},
-     0},
-    {"results: none left",
-     results_all_gone,
-     {"results [0, 20): processor 5: the results end before the processor's place"},
-     0},
-    {"results: two for a position",
-     results_twice,
-     {"results [5, 10): processor 5: two blocks account for these positions"},
-     0},
-    {"results: above the place",
-     results_above,
-     {"results [20, 21): processor 5: a block is above the processor's place"},
-     0},
-    {"results: misplaced",
-     results_misplaced,
-     {"results [10, 11): processor 5: the block there starts at 11"},
-     0},
-    {"results: of no processor", results_of_nobody, {"of a processor that is not known"}, 0},
-    {"results: others",
-     results_other,
-     {"results [10, 11): processor 5: the result there has another position"},
-     9},
-    {"processors: a place that is none", place_junk, {"processor's place"}, 0},
-    {"processors: no place", place_lost, {"streams: processor 5 has no place"}, 0},
-    {"processors: no rows but results and states",
-     processor_lost,
-     {"results: row", "states: row", "timers: row"},
-     0},
-    {"processors: junk for an attempt", attempt_junk, {"processor's attempt"}, 0},
-    {"states: junk", state_junk, {"states: row"}, 0},
-    {"timers: no key", timer_key, {"timers: row"}, 0},
-    {"unprocessed: a failure of another event",
-     failure_other,
-     {"unprocessed: row", "another content"},
-     1},
     {"peers: junk", peer_junk, {"peers: row 00000003"}, 0},
     {"meta: unknown", meta_unknown, {"meta: row colour: not known"}, 0},
     {"meta: junk", meta_junk, {"meta: row served_ms"}, 0},
     {"an id that was not given", next_stream_back, {"its id was not given by this store"}, 0},
 };
 
-static bool check_row(struct fixture *fixture, size_t row) {
-  struct edit edit = {fixture, hb_rocks_batch_create(fixture->store->engine)};
-  struct hb_err err;
-  DAMAGE[row].damage(&edit);
-  must(hb_rocks_write(fixture->store->engine, edit.batch, true, &err), &err);
-  hb_rocks_batch_destroy(edit.batch);
-  struct found found;
-  struct hb_verify_counts counts = verify_store(fixture->store, 0, false, 5000, &found);
-  size_t lines = 0;
-  bool good = counts.streams >= 2;
-  while (lines < 3 && DAMAGE[row].lines[lines]) {
-    good = is_found(&found, DAMAGE[row].lines[lines++]) && good;
-  }
-  good = found.count == (DAMAGE[row].count ? DAMAGE[row].count : lines) && good;
-  if (!good) {
-    print_error("%s: %zu findings\n", DAMAGE[row].name, found.count);
-    print_findings(&found);
-  }
-  return good;
-}
-
 /* Each is told where it is, and nothing else is said to be wrong. */
 static void damage_is_told(void **state) {
-  struct fixture *fixture = *state;
-  int failed = 0;
-  for (size_t i = 0; i < sizeof DAMAGE / sizeof *DAMAGE; i++) {
-    close_store(fixture);
-    nftw(fixture->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    open_store(fixture);
-    sound_fill(fixture);
-    failed += !check_row(fixture, i);
-  }
-  assert_int_equal(failed, 0);
+  check_damage(*state, DAMAGE, sizeof DAMAGE / sizeof *DAMAGE);
 }
 
 /* Entries of a bundle below the frontier are ignored (I10). */

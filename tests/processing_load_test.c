@@ -1,5 +1,5 @@
-/* Shared objects: what is refused at attach, what a crash in their code does, and Beam's cases for
- * global sequences (docs: the ids) with a loaded processor, from the command to its results. */
+/* Shared objects: what is refused at attach, and what a crash in their code does. Beam's cases with
+ * a loaded processor: tests/conformance. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,34 +67,7 @@ static void test_refused(void **state) {
   free(list);
 }
 
-/* ---- Beam's cases */
-
-struct gs_case {
-  const char *id;
-  int first;
-  bool every_other;
-  const char *events;   /* sequence key payload, by spaces; in arrival order */
-  const char *expected; /* key payload of results, in order of their causes */
-  int code;             /* of send */
-};
-
-/* GS3 and GS4: what Beam reports as unprocessed is an outcome of ours (DUPLICATE, BEFORE_FIRST). */
-static const struct gs_case CASES[] = {
-    {"GS1", 0, false, "0 1 a 1 1 b 2 1 c 3 1 d 4 2 a 5 2 b", "1 a 1 ab 1 abc 1 abcd 2 a 2 ab", 0},
-    {"GS2", 0, false, "2 1 c 1 1 b 0 1 a 3 1 d 5 2 b 6 2 c 8 2 e 4 2 a 7 2 d",
-     "1 a 1 ab 1 abc 1 abcd 2 a 2 ab 2 abc 2 abcd 2 abcde", 0},
-    {"GS3", 0, false, "3 1 d 2 1 c 3 1 d 3 1 d 0 1 a 1 1 b 1 1 b 3 1 d", "1 a 1 ab 1 abc 1 abcd",
-     0},
-    {"GS4", 0, false, "3 1 d 2 1 c -1 1 early-1 -2 1 early-2 0 1 a 1 1 b", "1 a 1 ab 1 abc 1 abcd",
-     3},
-    {"GS5", 0, false, "0 1 a 1 1 b 2 1 BAD 3 1 c", "1 a 1 ab 1 abc", 0},
-    {"GS6", 0, true, "2 1 c 1 1 b 0 1 a 3 1 d 4 2 a 5 2 b", "1 a 1 abc 2 a", 0},
-    {"GS9", 0, false, "1 1 b 0 1 a 9223372036854775807 1 d 2 1 c", "1 a 1 ab 1 abc", 3},
-    {"GS10", 0, false, "0 1 a 1 1 b 2 1 z", "1 a 1 ab 1 abz", 0},
-    {"X8", 0, false, "-5 2 x 0 1 a", "1 a", 3},
-    {"X9", 0, false, "-5 2 x 0 1 a 1 1 b 2 2 c", "1 a 1 ab 2 c", 3},
-    {"GS12", 1, false, "1 A 1 2 B 2 3 A 3 4 A 4 5 B 5 7 B 7", "A 1 B 2 A 13 A 134 B 25", 0},
-};
+/* ---- events and results in short */
 
 static char *lines_of(const char *events) {
   char *copy = strdup(events);
@@ -124,40 +97,6 @@ static char *results_of(const char *lines) {
     lines = strchr(lines, '\n') + 1;
   }
   return out;
-}
-
-static void run_case(struct world *world, const struct gs_case *row) {
-  char name[32];
-  char first[16];
-  char count[16];
-  snprintf(name, sizeof name, "%s", row->id);
-  for (char *at = name; *at; at++) *at = *at >= 'A' && *at <= 'Z' ? (char)(*at + 32) : *at;
-  snprintf(first, sizeof first, "%d", row->first);
-  DO(0, NULL, "stream", "add", name, "--first", first);
-  if (row->every_other) {
-    DO(0, NULL, "processor", "add", "p", "ordered", "-S", name, "-p", "every=2");
-  } else {
-    DO(0, NULL, "processor", "add", "p", "ordered", "-S", name);
-  }
-  char *lines = lines_of(row->events);
-  DO(row->code, lines, "send", "-S", name, "-");
-  int wanted = 1;
-  for (const char *at = row->expected; (at = strchr(at, ' ')) != NULL; at++) wanted++;
-  snprintf(count, sizeof count, "%d", wanted / 2);
-  free(RUN(0, NULL, "tail", "-S", name, "--processor", "p", "--count", count));
-  char *all = RUN(0, NULL, "tail", "-S", name, "--processor", "p", "--until-caught-up");
-  char *results = results_of(all);
-  if (strcmp(results, row->expected) != 0) {
-    fail_msg("%s: '%s', should be '%s'", row->id, results, row->expected);
-  }
-  free(lines);
-  free(all);
-  free(results);
-}
-
-static void test_beam(void **state) {
-  struct world *world = *state;
-  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) run_case(world, &CASES[i]);
 }
 
 /* ---- crashes */
@@ -235,7 +174,6 @@ int main(int argc, char **argv) {
   *strrchr(processors, '/') = '\0';
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_beam, setup, teardown),
       cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
       cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
   };

@@ -130,6 +130,109 @@ static void test_killed(void **state) {
          "{\"position\":100,\"key\":\"k0\",\"payload\":\"34\",\"cause\":101,\"kind\":\"event\"}\n");
 }
 
+static void expect_status(struct world *world, const char *key, const char *expected) {
+  json_t *found = NULL;
+  json_t *wanted = json_loads(expected, 0, NULL);
+  assert_non_null(wanted);
+  char *line = NULL;
+  for (int i = 0; i < 500; i++) { /* refusals are counted after they were answered */
+    free(line);
+    json_decref(found);
+    line = RUN(0, NULL, "keys", "-S", "s", "--processor", "p", "--key", key);
+    found = json_loads(line, 0, NULL);
+    if (json_equal(found, wanted)) break;
+  }
+  if (!json_equal(found, wanted)) fail_msg("is %s should be %s", line, expected);
+  free(line);
+  json_decref(found);
+  json_decref(wanted);
+}
+
+/* How a key stands: what was processed, what failed, what waits and what was refused; the same
+ * after a kill; and told after each event. */
+static void test_key_status(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--first", "1");
+  DO(0, NULL, "processor", "add", "p", "sum", "-S", "s", "--key-status", "event");
+  DO(0, NULL, "processor", "add", "off", "sum", "-S", "s");
+  expect_status(world, "a",
+                "{\"key\":\"a\",\"last_processed\":null,\"processed\":0,\"failed\":0,\"results\":0,"
+                "\"duplicates\":0,\"rejected\":0,\"waiting\":0,\"earliest_waiting\":null,"
+                "\"latest_waiting\":null,\"received\":0,\"last_received\":false}");
+  DO(0,
+     "{\"sequence\":1,\"key\":\"a\",\"payload\":\"1\"}\n"
+     "{\"sequence\":2,\"key\":\"a\",\"payload\":\"x\"}\n"
+     "{\"sequence\":3,\"key\":\"b\",\"payload\":\"2\"}\n"
+     "{\"sequence\":6,\"key\":\"a\",\"payload\":\"3\"}\n"
+     "{\"sequence\":8,\"key\":\"a\",\"payload\":\"4\"}\n",
+     "send", "-S", "s", "-");
+  DO(0, "{\"sequence\":1,\"key\":\"a\",\"payload\":\"1\"}\n", "send", "-S", "s", "-");
+  DO(3, "{\"sequence\":1,\"key\":\"a\",\"payload\":\"2\"}\n", "send", "-S", "s", "-");
+  static const char BEFORE[] =
+      "{\"key\":\"a\",\"last_processed\":1,\"processed\":1,\"failed\":1,\"results\":1,"
+      "\"duplicates\":1,\"rejected\":1,\"waiting\":2,\"earliest_waiting\":6,\"latest_waiting\":8,"
+      "\"received\":6,\"last_received\":false}";
+  expect_status(world, "a", BEFORE);
+  char *told =
+      RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--key-statuses", "--count", "5");
+  assert_non_null(
+      strstr(told, "{\"key\":\"a\",\"position\":0,\"last_processed\":1,\"processed\":1,"));
+  assert_non_null(strstr(told,
+                         "{\"key\":\"a\",\"position\":1,\"last_processed\":1,\"processed\":1,"
+                         "\"failed\":1,"));
+  assert_non_null(strstr(told, "{\"key\":\"b\",\"position\":2,"));
+  hbt_server_kill(&world->server);
+  assert_true(hbt_server_start(&world->server));
+  expect_status(world, "a", BEFORE);
+  expect(RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--key-statuses", "--count", "5"),
+         told);
+  free(told);
+  DO(0,
+     "{\"sequence\":4,\"key\":\"b\",\"payload\":\"2\"}\n"
+     "{\"sequence\":5,\"key\":\"b\",\"payload\":\"2\"}\n"
+     "{\"sequence\":7,\"key\":\"b\",\"payload\":\"2\"}\n",
+     "send", "-S", "s", "-");
+  expect_status(world, "a",
+                "{\"key\":\"a\",\"last_processed\":8,\"processed\":3,\"failed\":1,\"results\":3,"
+                "\"duplicates\":1,\"rejected\":1,\"waiting\":0,\"earliest_waiting\":null,"
+                "\"latest_waiting\":null,\"received\":6,\"last_received\":false}");
+  char *all = RUN(0, NULL, "keys", "-S", "s", "--processor", "p");
+  assert_non_null(strstr(all, "{\"key\":\"b\",\"last_processed\":7,\"processed\":4,"));
+  assert_non_null(strstr(all, "{\"key\":\"a\",\"last_processed\":8,\"processed\":3,"));
+  free(all);
+  DO(73, NULL, "keys", "-S", "s", "--processor", "off");
+  DO(73, NULL, "tail", "-S", "s", "--processor", "off", "--key-statuses");
+  DO(69, NULL, "keys", "-S", "s", "--processor", "none");
+  DO(67, NULL, "tail", "-S", "s", "--key-statuses");
+  DO(70, NULL, "processor", "add", "off", "sum", "-S", "s", "--key-status", "kept");
+}
+
+/* Told now and then: each key that changed once, however many events it had. */
+static void test_key_status_periodic(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--first", "1");
+  char lines[6000];
+  size_t size = 0;
+  for (int i = 1; i <= 100; i++) {
+    size += (size_t)snprintf(lines + size, sizeof lines - size,
+                             "{\"sequence\":%d,\"key\":\"k%d\",\"payload\":\"\"}\n", i, i % 3);
+  }
+  DO(0, lines, "send", "-S", "s", "-");
+  DO(0, NULL, "processor", "add", "p", "count", "-S", "s", "--key-status", "300ms");
+  char *told =
+      RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--key-statuses", "--count", "3");
+  assert_non_null(strstr(told, "{\"key\":\"k0\","));
+  assert_non_null(strstr(told, "{\"key\":\"k1\","));
+  assert_non_null(strstr(told, "{\"key\":\"k2\","));
+  assert_non_null(strstr(told, "\"last_processed\":100,\"processed\":34,"));
+  free(told);
+  DO(0, "{\"sequence\":101,\"key\":\"k0\",\"payload\":\"\"}\n", "send", "-S", "s", "-");
+  told = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--key-statuses", "--from", "3",
+             "--count", "1");
+  assert_non_null(strstr(told, "{\"key\":\"k0\",\"position\":3,\"last_processed\":101,"));
+  free(told);
+}
+
 /* Each refusal has its status, and says what is wrong. */
 static void test_refusals(void **state) {
   struct world *world = *state;
@@ -155,6 +258,8 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_all_of_it, setup, teardown),
       cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_key_status, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_key_status_periodic, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

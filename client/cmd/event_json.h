@@ -34,6 +34,9 @@ void event_line_write(struct hb_buf *out, const struct holdback_event *event, co
 /* {"position":0,"key":"a","payload":"1","cause":17,"kind":"event"} */
 void result_line_write(struct hb_buf *out, const struct holdback_processor_result *result);
 
+/* {"position":0,"key":"a","last_processed":17,"processed":3,...}; `told`: by a subscription. */
+void key_status_line_write(struct hb_buf *out, const struct holdback_key_status *status, bool told);
+
 /* Append `text` (UTF-8) as a JSON string. */
 void json_write_string(struct hb_buf *out, struct hb_slice text);
 /* Append "name":"..." or, where the bytes are not UTF-8, "name_base64":"...". */

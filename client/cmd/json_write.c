@@ -193,3 +193,32 @@ void json_write_compact(struct hb_buf *out, const json_t *value) {
       put_text(out, "null");
   }
 }
+
+static void put_member(struct hb_buf *out, const char *name, bool has, int64_t number) {
+  char text[64];
+  int size = has ? snprintf(text, sizeof text, ",\"%s\":%" PRId64, name, number)
+                 : snprintf(text, sizeof text, ",\"%s\":null", name);
+  hb_buf_append(out, text, (size_t)size);
+}
+
+void key_status_line_write(struct hb_buf *out, const struct holdback_key_status *status,
+                           bool told) {
+  hb_buf_append_u8(out, '{');
+  json_write_bytes(out, "key", slice_of(status->key));
+  if (told) put_member(out, "position", true, status->position);
+  put_member(out, "last_processed", status->has_last_processed, status->last_processed);
+  put_member(out, "processed", true, (int64_t)status->processed);
+  put_member(out, "failed", true, (int64_t)status->failed);
+  put_member(out, "results", true, (int64_t)status->results);
+  put_member(out, "duplicates", true, (int64_t)status->duplicates);
+  put_member(out, "rejected", true, (int64_t)status->rejected);
+  if (status->has_waiting) {
+    bool waits = status->waiting > 0;
+    put_member(out, "waiting", true, (int64_t)status->waiting);
+    put_member(out, "earliest_waiting", waits, status->earliest_waiting);
+    put_member(out, "latest_waiting", waits, status->latest_waiting);
+    put_member(out, "received", true, (int64_t)status->received);
+  }
+  put_text(out,
+           status->last_received ? ",\"last_received\":true}\n" : ",\"last_received\":false}\n");
+}

@@ -12,12 +12,18 @@ enum { WRITE_AT = 64 << 10 };
 struct options {
   struct common common; /* first */
   const char *prefix;
+  const char *key;
+  const char *processor;
 };
 
-enum { KEY_PREFIX = 256 };
+enum { KEY_PREFIX = 256, KEY_PROCESSOR };
 
 static const struct argp_option argp_options[] = {
-    {"prefix", KEY_PREFIX, "PREFIX", 0, "only keys that begin so", 1}, {0}};
+    {"prefix", KEY_PREFIX, "PREFIX", 0, "only keys that begin so", 1},
+    {"key", 'k', "KEY", 0, "with --processor: this key alone, whether it has events or not", 1},
+    {"processor", KEY_PROCESSOR, "NAME", 0,
+     "how each key stands with this processor, one JSON object a line", 1},
+    {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
   struct options *options = state->input;
@@ -27,6 +33,15 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case KEY_PREFIX:
       options->prefix = arg;
+      return 0;
+    case 'k':
+      options->key = arg;
+      return 0;
+    case KEY_PROCESSOR:
+      options->processor = arg;
+      return 0;
+    case ARGP_KEY_END:
+      if (options->key && !options->processor) argp_error(state, "--key needs --processor");
       return 0;
     case ARGP_KEY_ARG:
       argp_error(state, "'%s' is one argument too many", arg);
@@ -47,7 +62,8 @@ static const struct argp argp = {
         "\n"
         "Examples:\n"
         "  holdback keys -S flights\n"
-        "  holdback keys --prefix eu/ --json\n\n" EXIT_CODES_HELP,
+        "  holdback keys --prefix eu/ --json\n"
+        "  holdback keys --processor totals --key ORD\n\n" EXIT_CODES_HELP,
     .children = common_stream_children};
 
 struct printing {
@@ -83,12 +99,34 @@ static bool print_key(void *context, struct holdback_bytes bytes) {
   return printing->result == OUTPUT_WRITTEN;
 }
 
+static bool print_status(void *context, const struct holdback_key_status *status) {
+  struct printing *printing = context;
+  key_status_line_write(&printing->out, status, false);
+  if (printing->out.size >= WRITE_AT) write_out(printing);
+  return printing->result == OUTPUT_WRITTEN;
+}
+
+static int find(struct holdback_client *client, const struct options *options,
+                struct holdback_bytes prefix, struct printing *printing,
+                struct holdback_error *error) {
+  const char *stream = options->common.stream;
+  if (!options->processor)
+    return holdback_list_keys(client, stream, prefix, print_key, printing, error);
+  if (!options->key)
+    return holdback_list_key_statuses(client, stream, options->processor, prefix, print_status,
+                                      printing, error);
+  struct holdback_bytes key = {options->key, strlen(options->key)};
+  struct holdback_key_status one;
+  int status = holdback_key_status(client, stream, options->processor, key, &one, error);
+  if (!status) (void)print_status(printing, &one);
+  return status;
+}
+
 static int list(struct holdback_client *client, const struct options *options) {
   struct printing printing = {.json = options->common.json, .result = OUTPUT_WRITTEN};
   struct holdback_bytes prefix = {options->prefix, options->prefix ? strlen(options->prefix) : 0};
   struct holdback_error error;
-  int status =
-      holdback_list_keys(client, options->common.stream, prefix, print_key, &printing, &error);
+  int status = find(client, options, prefix, &printing, &error);
   write_out(&printing);
   hb_buf_done(&printing.out);
   if (status) return command_fail(&error);

@@ -14,13 +14,17 @@ struct options {
   bool from_now;
 };
 
-enum { KEY_ON_ERROR = 256 };
+enum { KEY_ON_ERROR = 256, KEY_STATUS };
 
 static const struct argp_option argp_options[] = {
     {"param", 'p', "NAME=VALUE", 0, "a parameter of the processor; repeatable", 1},
     {"from", 'f', "start|now", 0, "from the earliest event (default), or only what comes", 1},
     {"on-error", KEY_ON_ERROR, "continue|suspend", 0,
      "an event at which the code fails: keep it aside and go on (default), or stop there", 1},
+    {"key-status", KEY_STATUS, "off|kept|event|TIME", 0,
+     "keep how each key stands (keys --processor), and tell it after each event, or so often (5s), "
+     "to tail --key-statuses; default off",
+     1},
     {0}};
 
 static void add_parameter(struct options *options, const char *text, struct argp_state *state) {
@@ -43,6 +47,20 @@ static bool parse_choice(const char *what, const char *text, const char *no, con
   return false;
 }
 
+static void parse_key_status(struct options *options, const char *text, struct argp_state *state) {
+  struct holdback_processor_config *config = &options->config;
+  if (strcmp(text, "off") == 0) {
+    config->key_status = HOLDBACK_KEY_STATUS_OFF;
+  } else if (strcmp(text, "kept") == 0) {
+    config->key_status = HOLDBACK_KEY_STATUS_KEPT;
+  } else if (strcmp(text, "event") == 0) {
+    config->key_status = HOLDBACK_KEY_STATUS_EVERY_EVENT;
+  } else {
+    config->key_status = HOLDBACK_KEY_STATUS_PERIODIC;
+    config->key_status_interval_ms = command_parse_duration_ms(text, "--key-status", state);
+  }
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state) {
   struct options *options = state->input;
   switch (key) {
@@ -58,6 +76,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_ON_ERROR:
       options->config.suspend_on_error =
           parse_choice("--on-error", arg, "continue", "suspend", state);
+      return 0;
+    case KEY_STATUS:
+      parse_key_status(options, arg, state);
       return 0;
     case ARGP_KEY_ARG:
       if (state->arg_num == 0) options->config.name = arg;

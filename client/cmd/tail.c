@@ -26,7 +26,7 @@ struct options {
   uint64_t count;
 };
 
-enum { KEY_UNTIL = 256, KEY_PREFIX, KEY_RECONNECT_TIMEOUT, KEY_PROCESSOR };
+enum { KEY_UNTIL = 256, KEY_PREFIX, KEY_RECONNECT_TIMEOUT, KEY_PROCESSOR, KEY_STATUSES };
 
 static const struct argp_option argp_options[] = {
     {"from", 'f', "start|now|N|@TIME", 0,
@@ -37,6 +37,8 @@ static const struct argp_option argp_options[] = {
     {"prefix", KEY_PREFIX, "PREFIX", 0, "only keys that begin so; repeatable", 1},
     {"processor", KEY_PROCESSOR, "NAME", 0,
      "the results of this processor instead of events; --from N is a result's position", 1},
+    {"key-statuses", KEY_STATUSES, NULL, 0,
+     "with --processor: the statuses that it tells of its keys, instead of results", 1},
     {"until-caught-up", KEY_UNTIL, NULL, 0, "end when everything released was printed", 1},
     {"count", 'n', "N", 0, "end after N events", 1},
     {"reconnect-timeout", KEY_RECONNECT_TIMEOUT, "TIME", 0,
@@ -83,6 +85,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case KEY_PROCESSOR:
       options->wanted.processor = arg;
+      return 0;
+    case KEY_STATUSES:
+      options->wanted.key_statuses = true;
       return 0;
     case KEY_UNTIL:
       options->until_caught_up = true;
@@ -167,6 +172,17 @@ static void print_results(struct tailing *tailing, const struct holdback_message
   write_out(tailing);
 }
 
+static void print_statuses(struct tailing *tailing, const struct holdback_message *message) {
+  size_t cursor = 0;
+  struct holdback_key_status status;
+  hb_buf_clear(&tailing->out);
+  while (!tailing->done && holdback_message_status(message, &cursor, &status)) {
+    key_status_line_write(&tailing->out, &status, true);
+    count_line(tailing);
+  }
+  write_out(tailing);
+}
+
 static void take_message(struct tailing *tailing, const struct holdback_message *message) {
   struct holdback_progress progress;
   struct holdback_void nothing;
@@ -176,6 +192,9 @@ static void take_message(struct tailing *tailing, const struct holdback_message 
       return;
     case HOLDBACK_MESSAGE_RESULTS:
       print_results(tailing, message);
+      return;
+    case HOLDBACK_MESSAGE_STATUSES:
+      print_statuses(tailing, message);
       return;
     case HOLDBACK_MESSAGE_PROGRESS:
       if (tailing->options->until_caught_up && holdback_message_progress(message, &progress))

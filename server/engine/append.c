@@ -110,6 +110,7 @@ void hb_engine_answer(struct hb_engine *engine, struct hb_append *append) {
   atomic_fetch_sub(&engine->sequencer.accepted_bytes, append->batch.bytes);
   append->status = append->target->status; /* published: only this thread writes it */
   hb_live_gone(HB_LIVE_appends);
+  hb_processors_note_refusals(engine, append->target, &append->batch);
   append->answered(append);
 }
 

@@ -1,10 +1,11 @@
-/* Who is attached, and what is shown of it.
+/* One processor: who keeps what of it, and what is shown of it.
  *
  * A processor is shared by reference: the list, its thread, whoever looks. Its thread owns the host
  * and makes bundles; the sequencer writes them, keeps what was committed, and decides whether it is
  * still attached (`gone`), so that nothing of a detached processor is ever written. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -43,8 +44,17 @@ static void keep_place(struct hb_processor *processor, const struct hb_processor
   processor->committed.end_key = hb_buf_view(&processor->committed_key);
 }
 
+static void init_changed(pthread_cond_t *changed) {
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+}
+
 struct hb_processor *hb_processor_create(struct hb_engine *engine, struct hb_processor_id id,
-                                         struct hb_stream *stream, struct hb_stream *results,
+                                         struct hb_stream *stream,
+                                         const struct hb_processor_logs *logs,
                                          const struct hb_processor_config *config,
                                          const struct hb_processor_place *place) {
   struct hb_processor *processor = hb_calloc(1, sizeof *processor);
@@ -52,12 +62,13 @@ struct hb_processor *hb_processor_create(struct hb_engine *engine, struct hb_pro
   processor->engine = engine;
   processor->id = id;
   processor->stream = hb_stream_ref(stream);
-  processor->results = hb_stream_ref(results);
+  processor->results = hb_stream_ref(logs->results);
+  if (logs->statuses) processor->statuses = hb_stream_ref(logs->statuses);
   hb_buf_append(&processor->parameters, config->parameters.data, config->parameters.size);
   processor->config = *config;
   processor->config.parameters = hb_buf_view(&processor->parameters);
   pthread_mutex_init(&processor->mutex, NULL);
-  pthread_cond_init(&processor->changed, NULL);
+  init_changed(&processor->changed);
   keep_place(processor, place);
   show_place(processor, place);
   show_config(processor);
@@ -76,6 +87,9 @@ void hb_processor_unref(struct hb_processor *processor) {
   hb_attached_code_done(&processor->attached);
   hb_stream_unref(processor->stream);
   hb_stream_unref(processor->results);
+  hb_stream_unref(processor->statuses);
+  hb_buf_done(&processor->refused);
+  hb_buf_done(&processor->counting);
   hb_buf_done(&processor->parameters);
   hb_buf_done(&processor->committed_key);
   pthread_cond_destroy(&processor->changed);
@@ -125,37 +139,70 @@ static struct hb_stream_status status_of(int64_t next_result, struct hb_time tim
                                    .window_end = next_result};
 }
 
-static void show_results_of(struct hb_engine *engine, struct hb_stream *results,
-                            const struct hb_processor_place *place) {
-  results->results_status =
-      status_of(place->next_result, place->results_time, place->phase == HB_PHASE_ENDED);
-  hb_publish_touch_stream(engine, results, UINT64_MAX);
-  hb_publish_all(engine);
-  results->touched = 0;
+static struct hb_stream_status status_of_results(const struct hb_processor_place *place) {
+  return status_of(place->next_result, place->results_time, place->phase == HB_PHASE_ENDED);
 }
 
-struct hb_stream *hb_results_create(struct hb_engine *engine, struct hb_processor_id id,
-                                    const char *name, const struct hb_processor_place *place) {
+static struct hb_stream_status status_of_statuses(const struct hb_processor_place *place) {
+  return status_of(place->next_status, (struct hb_time){0}, false); /* refusals may follow */
+}
+
+static void show_log(struct hb_engine *engine, struct hb_stream *log,
+                     struct hb_stream_status status) {
+  log->results_status = status;
+  hb_publish_touch_stream(engine, log, UINT64_MAX);
+  hb_publish_all(engine);
+  log->touched = 0;
+}
+
+static struct hb_stream *create_log(struct hb_engine *engine, struct hb_processor_id id,
+                                    const char *name, struct hb_stream_status status) {
   struct hb_stream_config config = {.mode = HB_MODE_GLOBAL, .ack = HB_ACK_DURABLE};
   memcpy(config.name, name, strnlen(name, HB_STREAM_NAME_MAX));
-  struct hb_stream *results =
+  struct hb_stream *log =
       hb_stream_create(id.processor, engine->info.incarnation, &config, &config);
-  results->is_results = true;
-  results->results_of = id;
-  show_results_of(engine, results, place);
-  return results;
+  log->is_results = true;
+  log->results_of = id;
+  show_log(engine, log, status);
+  return log;
+}
+
+struct hb_processor_logs hb_processor_logs_create(struct hb_engine *engine,
+                                                  struct hb_processor_id id,
+                                                  const struct hb_processor_config *config,
+                                                  const struct hb_processor_place *place) {
+  struct hb_processor_logs logs = {
+      .results = create_log(engine, id, config->name, status_of_results(place))};
+  bool tells = config->key_status == HB_KEY_STATUS_EVERY_EVENT ||
+               config->key_status == HB_KEY_STATUS_PERIODIC;
+  if (tells) {
+    logs.statuses = create_log(engine, hb_statuses_id(id), config->name, status_of_statuses(place));
+  }
+  return logs;
+}
+
+void hb_processor_logs_done(const struct hb_processor_logs *logs) {
+  hb_stream_unref(logs->results);
+  hb_stream_unref(logs->statuses);
+}
+
+static void keep_blocks(struct hb_engine *engine, struct hb_stream *log,
+                        const struct hb_result_block *blocks, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const struct hb_result_block *put = &blocks[i];
+    hb_tail_push(&log->unpublished, put->from, put->to, hb_bytes_ref(put->block));
+    engine->sequencer.unpublished_bytes += put->block->size;
+  }
 }
 
 void hb_processor_note_written(struct hb_engine *engine, struct hb_processor *processor,
                                const struct hb_bundle *bundle) {
-  struct hb_stream *results = processor->results;
-  for (size_t i = 0; i < bundle->results_count; i++) {
-    const struct hb_result_block *put = &bundle->results[i];
-    hb_tail_push(&results->unpublished, put->from, put->to, hb_bytes_ref(put->block));
-    engine->sequencer.unpublished_bytes += put->block->size;
+  keep_blocks(engine, processor->results, bundle->results, bundle->results_count);
+  processor->results->results_status = status_of_results(&bundle->place);
+  if (processor->statuses) {
+    keep_blocks(engine, processor->statuses, bundle->told, bundle->told_count);
+    processor->statuses->results_status = status_of_statuses(&bundle->place);
   }
-  results->results_status = status_of(bundle->place.next_result, bundle->place.results_time,
-                                      bundle->place.phase == HB_PHASE_ENDED);
   keep_place(processor, &bundle->place);
 }
 
@@ -171,7 +218,8 @@ void hb_processor_set(struct hb_engine *engine, struct hb_processor *processor,
   show_place(processor, place);
   show_config(processor);
   pthread_mutex_unlock(&processor->mutex);
-  show_results_of(engine, processor->results, place);
+  show_log(engine, processor->results, status_of_results(place));
+  if (processor->statuses) show_log(engine, processor->statuses, status_of_statuses(place));
 }
 
 uint64_t hb_processor_call_ms(struct hb_processor *processor) {
@@ -203,6 +251,9 @@ static void describe(struct hb_processor *processor, struct hb_processor_info *o
   memcpy(out->processor, processor->config.processor, sizeof out->processor);
   out->loaded = processor->config.loaded;
   out->stop_on_failure = processor->config.stop_on_failure;
+  out->key_status = processor->config.key_status;
+  out->key_status_ms = processor->config.key_status_ms;
+  out->id = processor->id.processor;
   pthread_mutex_unlock(&processor->mutex);
   out->lag = lag_of(processor, out);
   uint64_t began = hb_processor_call_ms(processor);
@@ -261,4 +312,13 @@ struct hb_stream *hb_engine_find_results(struct hb_engine *engine, struct hb_str
   struct hb_stream *results = hb_stream_ref(processor->results);
   hb_processor_unref(processor);
   return results;
+}
+
+struct hb_stream *hb_engine_find_statuses(struct hb_engine *engine, struct hb_stream *stream,
+                                          const char *name) {
+  struct hb_processor *processor = hb_processors_find(engine, stream->id, name);
+  if (!processor) return NULL;
+  struct hb_stream *statuses = processor->statuses ? hb_stream_ref(processor->statuses) : NULL;
+  hb_processor_unref(processor);
+  return statuses;
 }

@@ -59,10 +59,16 @@ void hb_attach_done(struct hb_job *job) {
 
 /* ---- attaching, sequencer */
 
+enum { STATUS_MS = 5000 };
+
 static struct hb_processor_config config_of(const struct hb_processor_request *request) {
   struct hb_processor_config config = {.parameters = request->parameters,
                                        .loaded = request->code->library != NULL,
-                                       .stop_on_failure = request->stop_on_failure};
+                                       .stop_on_failure = request->stop_on_failure,
+                                       .key_status = request->key_status};
+  if (config.key_status == HB_KEY_STATUS_PERIODIC) {
+    config.key_status_ms = request->key_status_ms ? request->key_status_ms : STATUS_MS;
+  }
   memcpy(config.name, request->name, sizeof config.name);
   memcpy(config.processor, request->processor, sizeof config.processor);
   return config;
@@ -78,6 +84,9 @@ static enum hb_code check_same(struct hb_processor *found,
     field = "parameters";
   } else if (found->config.stop_on_failure != request->stop_on_failure) {
     field = "on_error";
+  } else if (found->config.key_status != config_of(request).key_status ||
+             found->config.key_status_ms != config_of(request).key_status_ms) {
+    field = "key_status";
   }
   if (!field) return HB_OK;
   return hb_err_set(err, HB_EXISTS, "PROCESSOR_EXISTS", "processor '%s' exists with another %s",
@@ -119,16 +128,15 @@ static enum hb_code attach_new(struct hb_engine *engine, struct hb_stream *strea
   struct hb_processor_id id = {.stream = stream->id, .processor = sequencer->next_stream};
   struct hb_processor_config config = config_of(request);
   struct hb_processor_place place = first_place(stream, request->start_now);
-  sequencer->next_stream++;
+  sequencer->next_stream += 2; /* see hb_statuses_id */
   struct hb_write *write = hb_sequencer_begin_rows(engine);
   hb_write_put_processor(write, id, &config);
   hb_write_put_place(write, id, &place);
   hb_write_put_next_stream(write, sequencer->next_stream); /* ids are never used again */
   if (!hb_sequencer_apply_rows(engine, err)) return HB_UNAVAILABLE;
-  struct hb_stream *results = hb_results_create(engine, id, request->name, &place);
-  struct hb_processor *processor =
-      hb_processor_create(engine, id, stream, results, &config, &place);
-  hb_stream_unref(results);
+  struct hb_processor_logs logs = hb_processor_logs_create(engine, id, &config, &place);
+  struct hb_processor *processor = hb_processor_create(engine, id, stream, &logs, &config, &place);
+  hb_processor_logs_done(&logs);
   take_code(processor, request);
   hb_processors_add(engine, processor);
   hb_processor_start(processor);
@@ -146,8 +154,9 @@ static enum hb_code attach_again(struct hb_engine *engine, struct hb_processor *
   hb_write_put_processor(write, found->id, &config);
   hb_write_delete_attempt(write, found->id);
   if (!hb_sequencer_apply_rows(engine, err)) return HB_UNAVAILABLE;
-  struct hb_processor *processor = hb_processor_create(engine, found->id, found->stream,
-                                                       found->results, &config, &found->committed);
+  struct hb_processor_logs logs = {.results = found->results, .statuses = found->statuses};
+  struct hb_processor *processor =
+      hb_processor_create(engine, found->id, found->stream, &logs, &config, &found->committed);
   take_code(processor, request);
   hb_processors_remove(engine, found);
   hb_processors_add(engine, processor);
@@ -178,6 +187,10 @@ enum hb_code hb_attach_processor(struct hb_engine *engine, struct hb_job *job, s
 static void drop(struct hb_engine *engine, struct hb_processor *processor) {
   hb_publish_drop(engine, processor->results);
   hb_stream_mark_deleted(processor->results);
+  if (processor->statuses) {
+    hb_publish_drop(engine, processor->statuses);
+    hb_stream_mark_deleted(processor->statuses);
+  }
   hb_processors_remove(engine, processor);
 }
 
@@ -250,10 +263,10 @@ struct recovering {
 };
 
 static void add(struct recovering *recovering, const struct hb_stored_processor *stored,
-                struct hb_stream *results) {
+                const struct hb_processor_logs *logs) {
   struct hb_engine *engine = recovering->engine;
-  struct hb_processor *processor = hb_processor_create(engine, stored->id, recovering->stream,
-                                                       results, &stored->config, &stored->place);
+  struct hb_processor *processor = hb_processor_create(engine, stored->id, recovering->stream, logs,
+                                                       &stored->config, &stored->place);
   processor->gone = stored->config.detached;
   processor->seen = true;
   processor->mark =
@@ -266,10 +279,10 @@ static void add(struct recovering *recovering, const struct hb_stored_processor 
 }
 
 static void add_new(struct recovering *recovering, const struct hb_stored_processor *stored) {
-  struct hb_stream *results =
-      hb_results_create(recovering->engine, stored->id, stored->config.name, &stored->place);
-  add(recovering, stored, results);
-  hb_stream_unref(results);
+  struct hb_processor_logs logs =
+      hb_processor_logs_create(recovering->engine, stored->id, &stored->config, &stored->place);
+  add(recovering, stored, &logs);
+  hb_processor_logs_done(&logs);
 }
 
 /* I5 for results. */
@@ -296,10 +309,12 @@ static void update(struct recovering *recovering, struct hb_processor *known,
     leave(engine, known, true);
     return;
   }
-  struct hb_stream *results = hb_stream_ref(known->results);
+  struct hb_processor_logs logs = {
+      .results = hb_stream_ref(known->results),
+      .statuses = known->statuses ? hb_stream_ref(known->statuses) : NULL};
   hb_processors_remove(engine, known);
-  add(recovering, stored, results);
-  hb_stream_unref(results);
+  add(recovering, stored, &logs);
+  hb_processor_logs_done(&logs);
 }
 
 static struct hb_processor *find_by_id(const struct hb_processors *all, struct hb_processor_id id) {

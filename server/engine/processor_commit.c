@@ -20,6 +20,12 @@ enum { ATTEMPTS_MAX = 2 };
 
 /* ---- filling */
 
+static int compare_statuses(const void *a, const void *b) {
+  const struct hb_key_status_row *left = a;
+  const struct hb_key_status_row *right = b;
+  return hb_slice_compare(left->key, right->key);
+}
+
 static int compare_states(const void *a, const void *b) {
   const struct hb_state_row *left = a;
   const struct hb_state_row *right = b;
@@ -48,6 +54,18 @@ static void fill(struct hb_processor *processor, const struct hb_bundle *bundle)
     hb_write_put_results(write, id, bundle->results[i].from,
                          hb_bytes_view(bundle->results[i].block));
     processor->commit.bytes += bundle->results[i].block->size;
+  }
+  if (bundle->statuses_count > 0) {
+    qsort(bundle->statuses, bundle->statuses_count, sizeof *bundle->statuses, compare_statuses);
+  }
+  for (size_t i = 0; i < bundle->statuses_count; i++) {
+    hb_write_put_key_status(write, id, &bundle->statuses[i]);
+    processor->commit.bytes += bundle->statuses[i].key.size + sizeof bundle->statuses[i].status;
+  }
+  for (size_t i = 0; i < bundle->told_count; i++) {
+    hb_write_put_results(write, hb_statuses_id(id), bundle->told[i].from,
+                         hb_bytes_view(bundle->told[i].block));
+    processor->commit.bytes += bundle->told[i].block->size;
   }
   for (size_t i = 0; i < bundle->failures_count; i++) {
     hb_write_put_failure(write, id, &bundle->failures[i], hb_clock_wall_ms());

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/endian.h"
 #include "base/frame/scan.h"
 #include "server/engine/cursor_internal.h"
 #include "server/engine/engine_internal.h"
@@ -69,7 +70,23 @@ static enum hb_code next_key(void *context, bool has_after, struct hb_slice afte
   return code;
 }
 
-const struct hb_state_source hb_processor_source = {.get = get, .next_key = next_key};
+static enum hb_code get_status(void *context, struct hb_slice key, struct hb_key_status *out,
+                               struct hb_err *err) {
+  struct hb_processor *processor = context;
+  if (!call_pause(processor)) return hb_err_stops(err);
+  enum hb_code code = HB_OK;
+  if (hb_processor_enter_store(processor)) {
+    code = hb_key_status_read(processor->engine->store, processor->id, key, out, err);
+    hb_processor_leave_store(processor);
+  } else {
+    code = hb_err_no_store(err);
+  }
+  call_resume(processor);
+  return code;
+}
+
+const struct hb_state_source hb_processor_source = {
+    .get = get, .next_key = next_key, .get_status = get_status};
 
 /* ---- after a call */
 
@@ -120,6 +137,44 @@ static bool go_on(struct feeding *feeding, enum hb_host_result result, const str
   feeding->over = true;
   (void)hb_processor_commit(processor, feeding->frontier);
   return false;
+}
+
+/* ---- statuses */
+
+/* The first of `bytes`: is it a duplicate, which key has it. */
+static struct hb_slice take_refused(struct hb_slice bytes, bool *out_duplicate) {
+  *out_duplicate = bytes.data[0] != 0;
+  return hb_slice_of(bytes.data + 5, hb_get_u32_le(bytes.data + 1));
+}
+
+/* What a lost bundle had counted stays uncounted: a refusal may be told too rarely, never twice. */
+bool hb_processor_count_refusals(struct hb_processor *processor, int64_t frontier) {
+  if (processor->config.key_status == HB_KEY_STATUS_OFF) return false;
+  struct hb_buf *counting = &processor->counting;
+  if (processor->counted == counting->size) {
+    hb_buf_clear(counting);
+    processor->counted = 0;
+    pthread_mutex_lock(&processor->mutex);
+    struct hb_buf taken = processor->refused;
+    processor->refused = *counting;
+    pthread_mutex_unlock(&processor->mutex);
+    *counting = taken;
+  }
+  if (counting->size == 0) return false;
+  struct feeding feeding = {.processor = processor, .frontier = frontier, .until_ms = UINT64_MAX};
+  while (!feeding.over && processor->counted < counting->size) {
+    bool duplicate;
+    struct hb_slice key = take_refused(
+        hb_slice_of(counting->data + processor->counted, counting->size - processor->counted),
+        &duplicate);
+    struct hb_err err = {0};
+    hb_processor_call_begin(processor);
+    enum hb_host_result result = hb_host_refused(processor->host, key, duplicate, &err);
+    if (result == HB_HOST_DONE) processor->counted += 5 + key.size;
+    (void)go_on(&feeding, result, &err);
+  }
+  if (!feeding.over) (void)hb_processor_commit(processor, frontier);
+  return true;
 }
 
 /* ---- events */

@@ -64,8 +64,9 @@ struct hb_processor {
   /* Immutable. */
   struct hb_engine *engine;
   struct hb_processor_id id;
-  struct hb_stream *stream;  /* reference */
-  struct hb_stream *results; /* reference */
+  struct hb_stream *stream;   /* reference */
+  struct hb_stream *results;  /* reference */
+  struct hb_stream *statuses; /* reference; NULL: none are told */
   struct hb_buf parameters;
 
   pthread_mutex_t mutex;
@@ -75,6 +76,7 @@ struct hb_processor {
   bool stopping;                     /* its thread is to end */
   bool news;                         /* something was published, or the store is another one */
   bool kicked;                       /* the second of these, or there is space again */
+  struct hb_buf refused;             /* events of the stream, for statuses: refusals.c */
   enum hb_bundle_fate fate;
   struct hb_processor_info
       info; /* as of its last commit; names, lag, parameters are filled later */
@@ -101,8 +103,11 @@ struct hb_processor {
   struct hb_write *write;
   struct hb_processor_commit commit;
   struct hb_watch watch;
-  uint64_t epoch; /* of the store that host and write belong to */
-  bool lost;      /* what became of a bundle is not known: they wait for another store */
+  struct hb_buf counting;    /* what was taken of `refused` */
+  size_t counted;            /* of that */
+  uint64_t statuses_told_ms; /* PERIODIC: when last */
+  uint64_t epoch;            /* of the store that host and write belong to */
+  bool lost;                 /* what became of a bundle is not known: they wait for another store */
   bool abandoned;
   uint64_t began_ms; /* of the call that runs */
   struct hb_processor_mark mark;
@@ -139,8 +144,20 @@ void hb_processors_mark_lost(struct hb_engine *engine);
 void hb_processors_reset_results(struct hb_engine *engine);
 
 /* ---- processor.c */
+/* The logs of results and statuses of a new or stored processor, published. One reference each; the
+ * second may be NULL. Sequencer's thread. */
+struct hb_processor_logs {
+  struct hb_stream *results;
+  struct hb_stream *statuses;
+};
+struct hb_processor_logs hb_processor_logs_create(struct hb_engine *engine,
+                                                  struct hb_processor_id id,
+                                                  const struct hb_processor_config *config,
+                                                  const struct hb_processor_place *place);
+void hb_processor_logs_done(const struct hb_processor_logs *logs);
 struct hb_processor *hb_processor_create(struct hb_engine *engine, struct hb_processor_id id,
-                                         struct hb_stream *stream, struct hb_stream *results,
+                                         struct hb_stream *stream,
+                                         const struct hb_processor_logs *logs,
                                          const struct hb_processor_config *config,
                                          const struct hb_processor_place *place);
 struct hb_processor *hb_processor_ref(struct hb_processor *processor);
@@ -150,9 +167,6 @@ struct hb_processor *hb_processors_find(struct hb_engine *engine, uint64_t strea
                                         const char *name);
 void hb_processors_add(struct hb_engine *engine, struct hb_processor *processor);
 void hb_processors_remove(struct hb_engine *engine, struct hb_processor *processor);
-/* The log of results of a new or stored processor, published. One reference. Sequencer's thread. */
-struct hb_stream *hb_results_create(struct hb_engine *engine, struct hb_processor_id id,
-                                    const char *name, const struct hb_processor_place *place);
 /* Its thread is to end. Any thread. */
 void hb_processor_end(struct hb_processor *processor);
 /* What is stored says something else than what was known, since the store was opened again.
@@ -167,6 +181,13 @@ void hb_processor_note_written(struct hb_engine *engine, struct hb_processor *pr
 void hb_processor_answer(struct hb_processor *processor, enum hb_bundle_fate fate);
 /* Sequencer's thread, each second: who has been in user code for too long. */
 void hb_processors_look(struct hb_engine *engine);
+
+/* ---- refusals.c */
+/* What was refused of an answered batch, for who keeps statuses. Sequencer's thread. */
+void hb_processors_note_refusals(struct hb_engine *engine, const struct hb_stream *stream,
+                                 const struct hb_batch *batch);
+/* Into the host's statuses; true: there were any. Its thread. */
+bool hb_processor_count_refusals(struct hb_processor *processor, int64_t frontier);
 
 /* ---- processor_run.c */
 void hb_processor_start(struct hb_processor *processor);

@@ -159,16 +159,23 @@ void hb_processors_kick(struct hb_engine *engine) {
 
 void hb_processors_mark_lost(struct hb_engine *engine) {
   const struct hb_processors *all = &engine->processors;
-  for (size_t i = 0; i < all->count; i++) hb_stream_mark_lost(all->items[i]->results);
+  for (size_t i = 0; i < all->count; i++) {
+    hb_stream_mark_lost(all->items[i]->results);
+    if (all->items[i]->statuses) hb_stream_mark_lost(all->items[i]->statuses);
+  }
+}
+
+static void reset_log(struct hb_engine *engine, struct hb_stream *log) {
+  hb_publish_drop(engine, log);
+  hb_tail_done(&log->unpublished);
+  log->touched = 0;
 }
 
 void hb_processors_reset_results(struct hb_engine *engine) {
   const struct hb_processors *all = &engine->processors;
   for (size_t i = 0; i < all->count; i++) {
-    struct hb_stream *results = all->items[i]->results;
-    hb_publish_drop(engine, results);
-    hb_tail_done(&results->unpublished);
-    results->touched = 0;
+    reset_log(engine, all->items[i]->results);
+    if (all->items[i]->statuses) reset_log(engine, all->items[i]->statuses);
   }
 }
 

@@ -62,7 +62,8 @@ static void make_room(struct rig *rig) {
 
 static enum hb_code try_job(struct rig *rig, enum hb_job_kind kind, const char *name,
                             const char *processor, bool keep_state) {
-  struct hb_processor_request request = {.keep_state = keep_state};
+  struct hb_processor_request request = {.keep_state = keep_state,
+                                         .key_status = HB_KEY_STATUS_EVERY_EVENT};
   (void)snprintf(request.name, sizeof request.name, "%s", name);
   (void)snprintf(request.processor, sizeof request.processor, "%s", processor);
   struct hb_job job = {.kind = kind, .processor = &request, .config = {.name = "s"}};
@@ -138,6 +139,22 @@ static void init(struct rig *rig) {
 
 enum { EVENTS = 200 };
 
+/* Statuses are committed with what they count: together they have seen each event once. */
+static void check_statuses(struct rig *rig, struct hb_stream *stream) {
+  uint64_t id = info_of(rig, stream, "p").id;
+  struct hb_read read = {.kind = HB_READ_KEYS, .stream = stream, .processor = id, .page_size = 100};
+  if (rig_read(rig, &read) != HB_OK) fail_msg("%s", read.error.message);
+  assert_int_equal(read.keys_count, 7);
+  uint64_t seen = 0;
+  for (size_t i = 0; i < read.keys_count; i++) {
+    const struct hb_key_standing *standing = &read.standings[i];
+    assert_int_equal(standing->waiting, 0);
+    seen += standing->status.processed + standing->status.failed;
+  }
+  assert_int_equal(seen, EVENTS);
+  hb_read_done(&read);
+}
+
 /* What came of it, before and after a restart. *out_writes: how many it took, where none fails. */
 static void run_workload(hb_store_write_fn *how, int fails_at, const char *processor,
                          struct hb_buf *out, int *out_writes) {
@@ -158,6 +175,7 @@ static void run_workload(hb_store_write_fn *how, int fails_at, const char *proce
   stream = hb_engine_find_stream(rig.engine, "s");
   struct hb_buf again = {0};
   burst_read_all(&rig, stream, "p", &again);
+  check_statuses(&rig, stream);
   assert_true(hb_slice_equal(hb_buf_view(out), hb_buf_view(&again)));
   assert_int_equal(info_of(&rig, stream, "p").state, HB_PROCESSOR_RUNNING);
   assert_int_equal(rig.fatal, 0);

@@ -7,12 +7,14 @@
  * at what is stored once the store was opened again. So does each host of a store that is gone. */
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "server/engine/engine_internal.h"
 
-enum { NICE = 5 };
+enum { NICE = 5, STATUSES_MAX = 20000 };
 
 /* ---- the store */
 
@@ -67,7 +69,8 @@ static bool restore(struct hb_processor *processor) {
                                     .self = processor->attached.self,
                                     .source = hb_processor_source,
                                     .budget = engine->tuning.processing,
-                                    .stop_on_failure = processor->config.stop_on_failure};
+                                    .stop_on_failure = processor->config.stop_on_failure,
+                                    .key_status = processor->config.key_status};
   options.source.context = processor;
   processor->epoch = atomic_load(&engine->store_epoch);
   processor->lost = false;
@@ -104,12 +107,42 @@ static bool begin(struct hb_processor *processor) {
 
 /* ---- working */
 
+/* ---- statuses that are told now and then */
+
+static uint64_t statuses_due_ms(const struct hb_processor *processor) {
+  if (!processor->host || hb_host_statuses_due(processor->host) == 0) return UINT64_MAX;
+  if (hb_host_statuses_due(processor->host) >= STATUSES_MAX) return 0;
+  return processor->statuses_told_ms + processor->config.key_status_ms;
+}
+
+/* False: there was nothing to tell yet. */
+static bool tell_statuses(struct hb_processor *processor, int64_t frontier) {
+  uint64_t now_ms = hb_clock_mono_ms();
+  if (now_ms < statuses_due_ms(processor)) return false;
+  struct hb_err err = {0};
+  hb_processor_call_begin(processor); /* it reads states */
+  enum hb_host_result result = hb_host_tell_statuses(processor->host, &err);
+  if (!hb_processor_call_end(processor)) return true;
+  processor->statuses_told_ms = now_ms;
+  if (result == HB_HOST_DONE) {
+    (void)hb_processor_commit(processor, frontier);
+  } else if (!processor->lost) {
+    hb_processor_fail(processor, &err);
+  }
+  return true;
+}
+
+/* ---- a turn */
+
 /* False: there is nothing to do. */
 static bool turn(struct hb_processor *processor) {
   struct hb_stream_status status;
   hb_stream_get_status(processor->stream, &status);
   const struct hb_processor_place *place = hb_host_place(processor->host);
   const struct hb_frontier *record = &status.record;
+  hb_host_set_wall_ms(processor->host, hb_clock_wall_ms());
+  if (hb_processor_count_refusals(processor, record->frontier)) return true;
+  if (tell_statuses(processor, record->frontier)) return true;
   if (!record->frozen || place->phase == HB_PHASE_ENDED) return false;
   bool events = place->phase == HB_PHASE_EVENTS && place->position < record->frontier;
   bool ends = record->sealed && record->frontier >= record->seal_end;
@@ -150,9 +183,17 @@ static void clear_news(struct hb_processor *processor) {
 
 static void wait_for_news(struct hb_processor *processor) {
   if (hb_watch_arm(&processor->watch)) return;
+  uint64_t until_ms = statuses_due_ms(processor);
+  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
+                           .tv_nsec = (long)(until_ms % 1000) * 1000000};
+  bool in_time = true;
   pthread_mutex_lock(&processor->mutex);
-  while (!processor->news && !processor->stopping) {
-    pthread_cond_wait(&processor->changed, &processor->mutex);
+  while (!processor->news && !processor->stopping && in_time) {
+    if (until_ms == UINT64_MAX) {
+      pthread_cond_wait(&processor->changed, &processor->mutex);
+    } else {
+      in_time = pthread_cond_timedwait(&processor->changed, &processor->mutex, &until) == 0;
+    }
   }
   pthread_mutex_unlock(&processor->mutex);
 }

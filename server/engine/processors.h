@@ -41,6 +41,8 @@ struct hb_processor_request {
   struct hb_slice parameters; /* lives until done */
   bool start_now;             /* else from the lowest position that can be read */
   bool stop_on_failure;       /* suspend it at the first event that fails */
+  enum hb_key_status_mode key_status;
+  uint32_t key_status_ms; /* PERIODIC; 0 = 5,000 */
   /* DETACH. */
   bool keep_state; /* and results; else all that it has is dropped */
 
@@ -62,6 +64,9 @@ struct hb_processor_info {
   char processor[HB_PROCESSOR_NAME_MAX + 1];
   bool loaded;
   bool stop_on_failure;
+  enum hb_key_status_mode key_status;
+  uint32_t key_status_ms;
+  uint64_t id; /* for reads */
   enum hb_processor_state state;
   int64_t stopped_at; /* SUSPENDED, FAILED */
   char why[HB_SUSPENDED_WHY_MAX + 1];
@@ -93,6 +98,9 @@ size_t hb_engine_list_processors(struct hb_engine *engine, struct hb_stream *str
 /* Its results; a reference, or NULL: no such processor. */
 struct hb_stream *hb_engine_find_results(struct hb_engine *engine, struct hb_stream *stream,
                                          const char *name);
+/* The statuses that it tells, likewise; NULL also where it tells none. */
+struct hb_stream *hb_engine_find_statuses(struct hb_engine *engine, struct hb_stream *stream,
+                                          const char *name);
 /* A call of user code has been running for more than 30 s. */
 bool hb_engine_processing_is_stuck(struct hb_engine *engine);
 

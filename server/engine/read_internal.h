@@ -19,4 +19,14 @@ void hb_read_keys_done(void *state);
 uint64_t hb_token_hash(uint64_t seed, struct hb_slice bytes);
 enum hb_code hb_token_invalid(struct hb_err *err);
 
+/* ---- read_standings.c: how keys stand, into read->standings */
+struct hb_standings_pass;
+/* `keys` ascend, and live as long as the pass. */
+HB_MUST_CHECK enum hb_code hb_standings_begin(struct hb_engine *engine, struct hb_read *read,
+                                              const struct hb_slice *keys, size_t count,
+                                              struct hb_standings_pass **out, struct hb_err *err);
+HB_MUST_CHECK enum hb_code hb_standings_step(struct hb_standings_pass *pass, bool *out_done,
+                                             struct hb_err *err);
+void hb_standings_done(struct hb_standings_pass *pass); /* NULL is allowed */
+
 #endif

@@ -23,6 +23,7 @@ struct keys_state {
   bool truncated; /* there are more keys above */
   int64_t next;   /* of the tail */
   int64_t end;
+  struct hb_standings_pass *pass; /* NULL: the keys are not known yet */
 };
 
 void hb_read_keys_done(void *context) {
@@ -30,6 +31,7 @@ void hb_read_keys_done(void *context) {
   if (!state) return;
   for (size_t i = 0; i < state->count; i++) free((void *)(uintptr_t)state->keys[i].data);
   free(state->keys);
+  hb_standings_done(state->pass);
   free(state);
 }
 
@@ -119,7 +121,9 @@ static enum hb_code begin(struct hb_engine *engine, struct hb_read *read, struct
   state->max = read->page_size > 0 ? read->page_size : 1;
   if (state->max > engine->limits.page_size_max) state->max = engine->limits.page_size_max;
   state->bytes_max = engine->tuning.key_page_bytes;
-  if (status.record.frozen) {
+  if (read->kind == HB_READ_KEY_STATUS) {
+    (void)add(state, read->key);
+  } else if (status.record.frozen) {
     int64_t earliest = status.record.earliest;
     state->next = status.indexed_to > earliest ? status.indexed_to : earliest;
     state->end = status.record.frontier;
@@ -154,11 +158,14 @@ static enum hb_code scan_tail(struct hb_engine *engine, struct hb_read *read, st
 
 static bool visit_key(void *context, struct hb_slice key) { return add(context, key); }
 
-static enum hb_code finish(struct hb_engine *engine, struct hb_read *read, struct hb_err *err) {
-  struct keys_state *state = read->state;
-  enum hb_code code = hb_index_keys(engine->store, read->stream->id, read->key,
-                                    read->token.size > 0, after_of(read), visit_key, state, err);
-  if (code != HB_OK) return code;
+static enum hb_code find_keys(struct hb_engine *engine, struct hb_read *read, struct hb_err *err) {
+  if (read->kind == HB_READ_KEY_STATUS) return HB_OK;
+  return hb_index_keys(engine->store, read->stream->id, read->key, read->token.size > 0,
+                       after_of(read), visit_key, read->state, err);
+}
+
+static void give(struct hb_read *read) {
+  const struct keys_state *state = read->state;
   for (size_t i = 0; i < state->count; i++) {
     hb_put_u32_le(hb_buf_reserve(&read->keys, 4), (uint32_t)state->keys[i].size);
     read->keys.size += 4;
@@ -166,7 +173,21 @@ static enum hb_code finish(struct hb_engine *engine, struct hb_read *read, struc
   }
   read->keys_count = state->count;
   if (state->truncated) put_token(read, state->keys[state->count - 1]);
-  return HB_OK;
+}
+
+/* The keys are known: their standings, in steps. */
+static enum hb_code look(struct hb_engine *engine, struct hb_read *read, bool *out_again,
+                         struct hb_err *err) {
+  struct keys_state *state = read->state;
+  enum hb_code code = HB_OK;
+  if (!state->pass) {
+    code = hb_standings_begin(engine, read, state->keys, state->count, &state->pass, err);
+  }
+  bool done = false;
+  if (code == HB_OK) code = hb_standings_step(state->pass, &done, err);
+  *out_again = code == HB_OK && !done;
+  if (code == HB_OK && done) give(read);
+  return code;
 }
 
 enum hb_code hb_read_keys(struct hb_engine *engine, struct hb_read *read, bool *out_again,
@@ -174,8 +195,14 @@ enum hb_code hb_read_keys(struct hb_engine *engine, struct hb_read *read, bool *
   enum hb_code code = read->state ? HB_OK : begin(engine, read, err);
   if (code != HB_OK) return code;
   struct keys_state *state = read->state;
+  if (state->pass) return look(engine, read, out_again, err);
   code = scan_tail(engine, read, err);
   if (code != HB_OK) return code;
   *out_again = state->next < state->end;
-  return *out_again ? HB_OK : finish(engine, read, err);
+  if (*out_again) return HB_OK;
+  code = find_keys(engine, read, err);
+  if (code != HB_OK) return code;
+  if (read->processor) return look(engine, read, out_again, err);
+  give(read);
+  return HB_OK;
 }

@@ -19,6 +19,7 @@ static enum hb_code run(struct hb_engine *engine, struct hb_read *read, bool *ou
     case HB_READ_KEY:
       return hb_read_key(engine, read, &read->error);
     case HB_READ_KEYS:
+    case HB_READ_KEY_STATUS:
       return hb_read_keys(engine, read, out_again, &read->error);
     default:
       HB_UNREACHABLE();
@@ -34,6 +35,8 @@ static void drop_results(struct hb_read *read) {
   read->entries_count = 0;
   hb_buf_done(&read->keys);
   read->keys_count = 0;
+  free(read->standings);
+  read->standings = NULL;
   hb_buf_done(&read->next_token);
   hb_read_keys_done(read->state);
   read->state = NULL;

@@ -12,12 +12,14 @@
 #include "base/types.h"
 #include "server/engine/engine.h"
 #include "server/engine/stream.h"
+#include "storage/processor_rows.h"
 
 enum hb_read_kind {
-  HB_READ_LOG,  /* blocks from the one that contains `position` up to the published frontier */
-  HB_READ_TIME, /* -> position of the first released event with event time >= `time` */
-  HB_READ_KEY,  /* one page of one key's list */
-  HB_READ_KEYS  /* one page of keys */
+  HB_READ_LOG,       /* blocks from the one that contains `position` up to the published frontier */
+  HB_READ_TIME,      /* -> position of the first released event with event time >= `time` */
+  HB_READ_KEY,       /* one page of one key's list */
+  HB_READ_KEYS,      /* one page of keys; with `processor`, the status of each */
+  HB_READ_KEY_STATUS /* of one key, of `processor` */
 };
 
 enum { HB_READ_BLOCKS_MAX = 16 };
@@ -30,6 +32,14 @@ struct hb_key_entry {
   bool released;
 };
 
+/* How a key stands: what is committed of it, and what waits, as of moments close together. */
+struct hb_key_standing {
+  struct hb_key_status status;
+  uint64_t waiting; /* stored, and not processed: released, or held */
+  int64_t earliest; /* of these; valid where there are any */
+  int64_t latest;
+};
+
 struct hb_read {
   struct hb_node node; /* the engine's */
   enum hb_read_kind kind;
@@ -39,10 +49,12 @@ struct hb_read {
   int64_t position;    /* LOG */
   size_t bytes_max;    /* LOG: about so many bytes of blocks, at least one block */
   struct hb_time time; /* TIME */
-  struct hb_slice key; /* KEY; KEYS: the prefix */
+  struct hb_slice key; /* KEY, KEY_STATUS; KEYS: the prefix */
   bool has_from;       /* KEY: from_position */
   int64_t from_position;
-  bool released_only;    /* KEY */
+  bool released_only; /* KEY */
+  uint64_t
+      processor; /* KEYS, KEY_STATUS: hb_processor_info.id of one that keeps statuses; 0: none */
   uint32_t page_size;    /* KEY, KEYS: entries, > 0 */
   struct hb_slice token; /* KEY, KEYS: as given back by the page before; "" = first page */
 
@@ -56,7 +68,8 @@ struct hb_read {
   size_t entries_count;
   struct hb_buf keys; /* KEYS: u32 little-endian size, bytes; repeated */
   size_t keys_count;
-  struct hb_buf next_token; /* "" = the end. Opaque, self-contained, survives restarts */
+  struct hb_key_standing *standings; /* with `processor`, one for each key */
+  struct hb_buf next_token;          /* "" = the end. Opaque, self-contained, survives restarts */
 
   void *state;                        /* the engine's while it has the read */
   void (*done)(struct hb_read *read); /* a reader's thread; the caller's own once it stops */

@@ -182,6 +182,7 @@ void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_com
   }
   uint64_t number = hb_ordering_take_number(sequencer->core);
   hb_publish_touch_stream(engine, processor->results, number);
+  if (processor->statuses) hb_publish_touch_stream(engine, processor->statuses, number);
   hb_disk_note_write(engine, commit->bytes);
   struct hb_err err = {0};
   hb_store_write_fn *store_write = atomic_load(&engine->store_write);
@@ -189,6 +190,7 @@ void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_com
   if (code != HB_OK) {
     if (code == HB_NO_SPACE) {
       hb_stream_forget_write(processor->results);
+      if (processor->statuses) hb_stream_forget_write(processor->statuses);
       hb_sequencer_lose(engine, &err);
     } else {
       hb_sequencer_fail(engine, &err);

@@ -92,7 +92,7 @@ static void put_range(struct rig *rig, struct hb_stream *stream, int64_t from, i
 
 static void processor_job(struct rig *rig, enum hb_job_kind kind, const char *stream,
                           const char *processor) {
-  struct hb_processor_request request = {.keep_state = false};
+  struct hb_processor_request request = {.key_status = HB_KEY_STATUS_EVERY_EVENT};
   (void)snprintf(request.name, sizeof request.name, "%s", processor);
   (void)snprintf(request.processor, sizeof request.processor, "%s", processor);
   struct hb_job job = {.kind = kind, .processor = &request};

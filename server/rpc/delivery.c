@@ -141,13 +141,13 @@ static void put_tail(const struct hb_delivery *delivery, struct hb_buf *out) {
   hb_buf_append(out, bytes, put_number(bytes, BATCH_NEXT, (uint64_t)delivery->next_position));
 }
 
-grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery, bool results) {
+grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery, enum hb_delivered what) {
   HB_ASSERT(delivery->events > 0);
   flush_copied(delivery);
   put_tail(delivery, &delivery->copied);
   size_t size = delivery->frames_bytes + delivery->copied.size;
   uint8_t head[1 + HB_VARINT_MAX];
-  head[0] = (uint8_t)((results ? RESPONSE_RESULTS : RESPONSE_BATCH) << 3 | HB_WIRE_LEN);
+  head[0] = (uint8_t)((unsigned)what << 3 | HB_WIRE_LEN);
   size_t head_size = 1 + hb_wire_put_varint(head + 1, size);
   flush_copied(delivery);
   grpc_slice_buffer whole;

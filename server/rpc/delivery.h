@@ -1,4 +1,5 @@
-/* One answer to a subscriber in the making: a SubscribeResponse with a Batch.
+/* One answer to a subscriber in the making: a SubscribeResponse with a Batch, ResultBatch or
+ * KeyStatusBatch.
  *
  * Events are not encoded again: the answer is a head of a few bytes, the frames as they lie in
  * the shared blocks (by reference, the blocks live until the transport is done), and a tail with
@@ -38,8 +39,10 @@ void hb_delivery_done(struct hb_delivery *delivery);
 HB_MUST_CHECK enum hb_code hb_delivery_add(struct hb_delivery *delivery, struct hb_bytes *block,
                                            const struct hb_filter *filter, struct hb_err *err);
 
-/* The answer, a Batch or with `results` a ResultBatch; needs events > 0. The delivery is empty
- * afterwards but for its next_position. */
-grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery, bool results);
+/* What the frames are: the field of SubscribeResponse that they go into. */
+enum hb_delivered { HB_DELIVERED_EVENTS = 1, HB_DELIVERED_RESULTS = 5, HB_DELIVERED_STATUSES = 6 };
+
+/* The answer; needs events > 0. The delivery is empty afterwards but for its next_position. */
+grpc_byte_buffer *hb_delivery_finish(struct hb_delivery *delivery, enum hb_delivered what);
 
 #endif

@@ -52,7 +52,7 @@ static void add(struct hb_delivery *delivery, struct hb_bytes *block,
 }
 
 static Holdback__V1__SubscribeResponse *finish(struct hb_delivery *delivery) {
-  grpc_byte_buffer *buffer = hb_delivery_finish(delivery, false);
+  grpc_byte_buffer *buffer = hb_delivery_finish(delivery, HB_DELIVERED_EVENTS);
   hb_delivery_done(delivery);
   grpc_byte_buffer_reader reader;
   assert_true(grpc_byte_buffer_reader_init(&reader, buffer));

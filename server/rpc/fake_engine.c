@@ -11,7 +11,6 @@
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
 #include "server/engine/config.h"
-#include "server/engine/processors.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
 
@@ -668,6 +667,8 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
     case HB_READ_KEYS:
       read_keys(read);
       break;
+    case HB_READ_KEY_STATUS: /* there is no processor */
+      break;
   }
   unlock(engine);
   read->done(read);
@@ -695,40 +696,3 @@ void fake_engine_set_damage(struct hb_stream *stream, enum hb_code code) {
   stream->damage = code;
   unlock(stream->engine);
 }
-/* ---- processors: there is none */
-
-bool hb_engine_get_processor(struct hb_engine *engine, struct hb_stream *stream, const char *name,
-                             struct hb_processor_info *out) {
-  (void)engine;
-  (void)stream;
-  (void)name;
-  (void)out;
-  return false;
-}
-
-size_t hb_engine_list_processors(struct hb_engine *engine, struct hb_stream *stream,
-                                 const char *after, struct hb_processor_info *out, size_t max,
-                                 bool *out_more) {
-  (void)engine;
-  (void)stream;
-  (void)after;
-  (void)out;
-  (void)max;
-  *out_more = false;
-  return 0;
-}
-
-struct hb_stream *hb_engine_find_results(struct hb_engine *engine, struct hb_stream *stream,
-                                         const char *name) {
-  (void)engine;
-  (void)stream;
-  (void)name;
-  return NULL;
-}
-
-bool hb_engine_processing_is_stuck(struct hb_engine *engine) {
-  (void)engine;
-  return false;
-}
-
-void hb_processor_info_done(struct hb_processor_info *info) { hb_buf_done(&info->parameters); }

@@ -95,6 +95,22 @@ static enum hb_code take_on_error(int on_error, struct hb_processor_request *out
   return HB_OK;
 }
 
+static enum hb_code take_key_status(const Holdback__V1__ProcessorConfig *from,
+                                    struct hb_processor_request *out, struct hb_err *err) {
+  int mode = (int)from->key_status;
+  if (mode < HB_KEY_STATUS_OFF || mode > HB_KEY_STATUS_PERIODIC) {
+    return hb_err_set(err, HB_INVALID, "KEY_STATUS_INVALID", "config.key_status %d is not known",
+                      mode);
+  }
+  if (from->key_status_interval_ms && mode != HB_KEY_STATUS_PERIODIC) {
+    return hb_err_set(err, HB_INVALID, "KEY_STATUS_INVALID",
+                      "config.key_status_interval_ms is set, but key_status is not PERIODIC");
+  }
+  out->key_status = (enum hb_key_status_mode)mode;
+  out->key_status_ms = from->key_status_interval_ms;
+  return HB_OK;
+}
+
 enum hb_code hb_processor_request_from_pb(const Holdback__V1__AttachProcessorRequest *from,
                                           struct hb_buf *parameters,
                                           struct hb_processor_request *out, struct hb_err *err) {
@@ -106,6 +122,7 @@ enum hb_code hb_processor_request_from_pb(const Holdback__V1__AttachProcessorReq
     code = hb_processor_name_from_pb("config.processor", config->processor, request.processor, err);
   }
   if (!code) code = take_on_error((int)config->on_error, &request, err);
+  if (!code) code = take_key_status(config, &request, err);
   if (!code) code = take_start((int)from->start, &request, err);
   if (!code) code = take_parameters(config, parameters, err);
   if (code) return code;
@@ -198,6 +215,8 @@ void hb_processor_info_to_pb(const struct hb_processor_info *info,
   pb->config.processor = text(info->processor);
   pb->config.on_error = info->stop_on_failure ? HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND
                                               : HOLDBACK__V1__ON_ERROR__ON_ERROR_CONTINUE;
+  pb->config.key_status = (Holdback__V1__KeyStatusMode)info->key_status;
+  pb->config.key_status_interval_ms = info->key_status_ms;
   put_parameters(info, pb);
   put_status(info, pb);
 }

@@ -6,6 +6,7 @@
 
 #include "base/live.h"
 #include "server/engine/processors.h"
+#include "server/rpc/key_status.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/subscription.h"
@@ -29,15 +30,30 @@ static bool check_incarnation(struct hb_subscription *self, const ProtobufCBinar
   return false;
 }
 
-/* Where a processor is named, its results are what is subscribed to. */
+static bool tells_no_statuses(struct hb_subscription *self, struct hb_stream *stream) {
+  const char *name = self->request.processor;
+  struct hb_stream *results = hb_engine_find_results(self->call.rpc->engine, stream, name);
+  hb_stream_unref(results);
+  return results != NULL && self->request.key_statuses;
+}
+
+/* Where a processor is named, its results are what is subscribed to, or its statuses. */
 static bool turn_to_results(struct hb_subscription *self) {
   const char *name = self->request.processor;
   if (!name[0]) return true;
   struct hb_stream *stream = self->stream;
-  self->stream = hb_engine_find_results(self->call.rpc->engine, stream, name);
+  struct hb_engine *engine = self->call.rpc->engine;
+  self->stream = self->request.key_statuses ? hb_engine_find_statuses(engine, stream, name)
+                                            : hb_engine_find_results(engine, stream, name);
+  bool off = !self->stream && tells_no_statuses(self, stream);
   hb_stream_unref(stream);
   if (self->stream) return true;
   struct hb_err err;
+  if (off) {
+    (void)hb_err_key_status_off(name, &err);
+    hb_call_end(&self->call, &err);
+    return false;
+  }
   hb_err_set(&err, HB_NOT_FOUND, "PROCESSOR_NOT_FOUND", "stream '%s' has no processor '%s'",
              self->request.stream, name);
   hb_call_end(&self->call, &err);

@@ -71,6 +71,11 @@ enum hb_code hb_subscribe_request_from_pb(const Holdback__V1__SubscribeRequest *
   if (!code && from->processor[0]) {
     code = hb_processor_name_from_pb("processor", from->processor, request.processor, err);
   }
+  request.key_statuses = from->key_statuses;
+  if (!code && from->key_statuses && !from->processor[0]) {
+    code =
+        hb_err_set(err, HB_INVALID, "PROCESSOR_MISSING", "key_statuses is set, processor is not");
+  }
   if (!code && from->processor[0] &&
       from->start_case == HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME) {
     code = hb_err_set(err, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT",

@@ -2,6 +2,7 @@
 #ifndef HB_SERVER_RPC_SUBSCRIBE_REQUEST_H
 #define HB_SERVER_RPC_SUBSCRIBE_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -16,6 +17,7 @@ enum hb_start { HB_START_EARLIEST, HB_START_NOW, HB_START_POSITION, HB_START_TIM
 struct hb_subscribe_request {
   char stream[HB_STREAM_NAME_MAX + 1];
   char processor[HB_PROCESSOR_NAME_MAX + 1]; /* "": events; else that processor's results */
+  bool key_statuses;                         /* or its statuses */
   enum hb_start start;
   int64_t position;
   struct hb_time time;

@@ -47,6 +47,11 @@ void hb_subscription_send_end(struct hb_subscription *self, int64_t end) {
   send_answer(self, hb_pb_pack(&response.base));
 }
 
+static enum hb_delivered what_is(const struct hb_subscribe_request *request) {
+  if (request->key_statuses) return HB_DELIVERED_STATUSES;
+  return request->processor[0] ? HB_DELIVERED_RESULTS : HB_DELIVERED_EVENTS;
+}
+
 void hb_subscription_take_blocks(struct hb_subscription *self, struct hb_bytes **blocks,
                                  size_t count) {
   struct hb_err err;
@@ -67,8 +72,7 @@ void hb_subscription_take_blocks(struct hb_subscription *self, struct hb_bytes *
   }
   if (!code && delivery.events > 0) {
     hb_count(&self->call.rpc->counters, HB_COUNTER_delivered_bytes_total, delivery.frames_bytes);
-    bool results = self->request.processor[0] != '\0';
-    send_answer(self, hb_delivery_finish(&delivery, results));
+    send_answer(self, hb_delivery_finish(&delivery, what_is(&self->request)));
   }
   hb_delivery_done(&delivery);
 }

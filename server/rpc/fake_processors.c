@@ -1,0 +1,46 @@
+/* Processors of the fake engine: there is none. */
+#include "server/engine/processors.h"
+
+bool hb_engine_get_processor(struct hb_engine *engine, struct hb_stream *stream, const char *name,
+                             struct hb_processor_info *out) {
+  (void)engine;
+  (void)stream;
+  (void)name;
+  (void)out;
+  return false;
+}
+
+size_t hb_engine_list_processors(struct hb_engine *engine, struct hb_stream *stream,
+                                 const char *after, struct hb_processor_info *out, size_t max,
+                                 bool *out_more) {
+  (void)engine;
+  (void)stream;
+  (void)after;
+  (void)out;
+  (void)max;
+  *out_more = false;
+  return 0;
+}
+
+struct hb_stream *hb_engine_find_results(struct hb_engine *engine, struct hb_stream *stream,
+                                         const char *name) {
+  (void)engine;
+  (void)stream;
+  (void)name;
+  return NULL;
+}
+
+struct hb_stream *hb_engine_find_statuses(struct hb_engine *engine, struct hb_stream *stream,
+                                          const char *name) {
+  (void)engine;
+  (void)stream;
+  (void)name;
+  return NULL;
+}
+
+bool hb_engine_processing_is_stuck(struct hb_engine *engine) {
+  (void)engine;
+  return false;
+}
+
+void hb_processor_info_done(struct hb_processor_info *info) { hb_buf_done(&info->parameters); }
