@@ -7,11 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-
-struct holdback_bytes ob_key(int64_t contract, char room[24]) {
-  int size = snprintf(room, 24, "%" PRId64, contract);
-  return (struct holdback_bytes){room, (size_t)size};
-}
+#include "examples/orderbook/outside.h"
 
 void ob_judge_init(struct ob_judge *judge, const struct ob_feed *feed, size_t depth) {
   *judge = (struct ob_judge){
@@ -31,7 +27,7 @@ static bool is_payload(const struct holdback_processor_result *result, const uin
 }
 
 static bool is_key(const struct holdback_processor_result *result, int64_t contract) {
-  char room[24];
+  char room[OB_KEY_SIZE];
   struct holdback_bytes key = ob_key(contract, room);
   return result->key.size == key.size && memcmp(result->key.data, key.data, key.size) == 0;
 }

@@ -25,7 +25,4 @@ bool ob_judge_take(struct ob_judge *judge, const struct holdback_processor_resul
 bool ob_judge_finish(const struct ob_judge *judge);
 void ob_judge_done(struct ob_judge *judge);
 
-/* A contract's key. */
-struct holdback_bytes ob_key(int64_t contract, char room[24]);
-
 #endif

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "demo/stage.h"
 #include "examples/orderbook/options.h"
+#include "examples/orderbook/outside.h"
 #include "examples/orderbook/reader.h"
 #include "tests/lib/rng.h"
 
@@ -46,26 +47,13 @@ static void make_feed(struct run *run) {
   }
 }
 
-static int append(struct holdback_appender *appender, const struct ob_event *order,
-                  struct holdback_error *error) {
-  char room[24];
-  uint8_t payload[OB_EVENT_SIZE];
-  ob_event_encode(order, payload);
-  struct holdback_event event = {
-      .sequence = order->sequence,
-      .key = ob_key(order->contract, room),
-      .payload = {payload, sizeof payload},
-      .has_event_time = true,
-      .event_time_seconds = order->timestamp_ms / 1000,
-      .event_time_nanos = (int32_t)(order->timestamp_ms % 1000) * 1000000};
-  return holdback_append(appender, (uint64_t)order->sequence, &event, error);
-}
-
 static int append_all(struct run *run, struct holdback_appender *appender,
                       struct holdback_error *error) {
   int status = HOLDBACK_OK;
   for (size_t i = 0; i < run->feed.count && status == HOLDBACK_OK; i++) {
-    status = append(appender, &run->feed.events[run->arrival[i]], error);
+    struct ob_outside room;
+    struct holdback_event event = ob_outside(&run->feed.events[run->arrival[i]], &room);
+    status = holdback_append(appender, i, &event, error);
   }
   return status == HOLDBACK_OK ? holdback_appender_flush(appender, error) : status;
 }
