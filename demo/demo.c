@@ -17,8 +17,8 @@ int main(int argc, char **argv) {
       "Holdback takes events in any order and gives them out in the order of their sequence,\n"
       "each when everything before it is there. This runs a server in a temporary folder.\n\n");
   struct demo_stage stage;
-  bool good =
-      demo_stage_open(&stage, argv[1]) && demo_founding(&stage) && demo_flights(&stage, argv[2]);
+  bool good = demo_stage_open(&stage, argv[1], NULL) && demo_founding(&stage) &&
+              demo_flights(&stage, argv[2]);
   demo_stage_close(&stage);
   return good ? 0 : 1;
 }

@@ -1,18 +1,21 @@
 /* Decides how the demo's server comes up, dies and is cleaned away, Ctrl-C included. */
 #include "demo/stage.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 bool demo_fail(const char *what, const struct holdback_error *error) {
-  (void)fprintf(stderr, "demo: %s: %s\n", what, error->message);
+  (void)fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, error->message);
   return false;
 }
 
 bool demo_expect(bool holds, const char *what) {
-  if (!holds) (void)fprintf(stderr, "demo: expected, and not so: %s\n", what);
+  if (!holds) {
+    (void)fprintf(stderr, "%s: expected, and not so: %s\n", program_invocation_short_name, what);
+  }
   return holds;
 }
 
@@ -41,11 +44,14 @@ static void watch_interrupts(struct demo_stage *stage) {
   if (pthread_create(&thread, NULL, interrupt_main, stage) == 0) pthread_detach(thread);
 }
 
-bool demo_stage_open(struct demo_stage *stage, const char *holdbackd) {
+bool demo_stage_open(struct demo_stage *stage, const char *holdbackd, const char *const *flags) {
   *stage = (struct demo_stage){0};
   watch_interrupts(stage);
-  hbt_tempdir_init(&stage->dir, "demo");
+  hbt_tempdir_init(&stage->dir, program_invocation_short_name);
   hbt_server_init(&stage->server, holdbackd, &stage->dir);
+  for (size_t i = 0; flags && flags[i] && i < HBT_FLAGS_MAX; i++) {
+    stage->server.flags[i] = flags[i];
+  }
   if (!hbt_server_start(&stage->server)) return false;
   struct holdback_options options = {.server = stage->server.listen};
   struct holdback_error error = {0};

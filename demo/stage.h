@@ -1,4 +1,6 @@
-/* What both acts of the demo play on: a temporary folder, a real server in it, one client. */
+/* What a demonstration plays on: a temporary folder, a real server in it, one client.
+ *
+ * Complaints go to stderr and begin with the program's name. */
 #ifndef DEMO_STAGE_H
 #define DEMO_STAGE_H
 
@@ -16,8 +18,9 @@ struct demo_stage {
   struct holdback_client *client; /* owned */
 };
 
-/* Server up, client made. False: said why. */
-bool demo_stage_open(struct demo_stage *stage, const char *holdbackd);
+/* Server up with these flags (NULL: none; else NULL ends them, borrowed), client made. False: said
+ * why. */
+bool demo_stage_open(struct demo_stage *stage, const char *holdbackd, const char *const *flags);
 /* kill -9 of the server, then start it again on the same folder; says what it does. */
 bool demo_stage_crash(struct demo_stage *stage);
 /* All ends and the folder goes; also where open failed half-way. */
@@ -25,7 +28,7 @@ void demo_stage_close(struct demo_stage *stage);
 /* Create a stream that starts at 1. */
 bool demo_stage_add_stream(struct demo_stage *stage, const char *name);
 
-/* False, and "demo: what" with the error on stderr. */
+/* False, and "PROGRAM: what" with the error on stderr. */
 bool demo_fail(const char *what, const struct holdback_error *error);
 /* `holds`, else the complaint. */
 bool demo_expect(bool holds, const char *what);
