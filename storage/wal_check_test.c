@@ -11,6 +11,7 @@
 #include "storage/record_internal.h"
 #include "storage/store_internal.h"
 #include "storage/test_store_internal.h"
+#include "storage/wal_manifest_internal.h"
 #include "storage/wal_read_internal.h"
 
 /* Commit 1 makes the stream, commit 1 + r puts row r into `unprocessed`; the rows are what is
@@ -474,6 +475,37 @@ static void append_piece(int fd, uint8_t type, const uint8_t *data, size_t size)
   free(bytes);
 }
 
+/* Where RocksDB could not write to its MANIFEST and goes on with another, that begins like one that
+ * is begun by opening, but no edit of the default family follows. It is whole. */
+static void a_manifest_begun_after_a_failure(void **state) {
+  struct wal wal;
+  char name[32];
+  write_rows(&wal, *state, 100, true, true);
+  manifest_of(&wal, name);
+  int from = open_log(&wal, name, O_RDONLY);
+  char path[400];
+  path_of(&wal, "resumed", path);
+  int to = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  assert_true(to >= 0);
+  struct hb_wal_reader reader;
+  hb_wal_reader_init(&reader, from);
+  struct hb_wal_manifest manifest;
+  struct hb_err err;
+  for (bool any = true; any;) {
+    struct hb_slice edit;
+    must(hb_wal_reader_next(&reader, &any, &edit, &err), &err);
+    if (any) append_piece(to, 1, edit.data, edit.size);
+  }
+  const uint8_t count_of_families[] = {0xCB, 0x01, 13};
+  append_piece(to, 1, count_of_families, sizeof count_of_families);
+  must(hb_wal_manifest_read(to, &manifest, &err), &err);
+  assert_false(manifest.torn);
+  assert_true(manifest.needed.from > 0 && manifest.needed.from != UINT64_MAX);
+  hb_wal_reader_done(&reader);
+  close(from);
+  close(to);
+}
+
 /* Moves the records of commits after `row` into a file of their own, of one block, as if RocksDB
  * had begun one, and leaves out the records of `lost` commits before it. */
 static void split_log(const struct wal *wal, uint32_t row, uint32_t lost) {
@@ -569,6 +601,7 @@ int main(void) {
       TEST(a_file_no_longer_needed_is_not_looked_at),
       TEST(a_torn_manifest_is_cut),
       TEST(a_damaged_manifest_is_refused),
+      TEST(a_manifest_begun_after_a_failure),
       TEST(a_log_goes_on_in_the_next_file),
       TEST(what_is_behind_a_torn_tail_is_not_taken_up),
       TEST(a_cut_below_synced_commits_is_damage),

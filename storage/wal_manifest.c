@@ -23,8 +23,8 @@ struct edits {
   bool used[FAMILIES_MAX];
   uint64_t log[FAMILIES_MAX]; /* WAL files below it hold nothing of the family any more */
   uint64_t min_log;           /* of all */
-  bool by_opening;            /* the MANIFEST was begun by opening a store that was there */
-  uint64_t opened_log;        /* what each family's `log` was then, at least; 0: not known */
+  bool counted;               /* the edit before said how many families there are, no more */
+  uint64_t opened_log;        /* a store was opened: each family's `log` is as much; 0: not known */
 };
 
 /* Tags of a VersionEdit. What is not here and has IGNORABLE set is a string to step over. */
@@ -172,10 +172,8 @@ static void apply(struct edits *edits, const struct edit *edit) {
   if (edit->drop) edits->used[edit->family] = false;
   if (edit->has_log) edits->log[edit->family] = edit->log;
   if (edit->has_min_log && edit->min_log > edits->min_log) edits->min_log = edit->min_log;
-  if (edit->has_max_family && is_of_none(edit)) edits->by_opening = true;
-  /* RocksDB's default family, which is always empty, has no other edit. */
-  bool of_default = !edit->family && edit->has_log;
-  if (edits->by_opening && of_default && !edits->opened_log) edits->opened_log = edit->log;
+  if (edits->counted && !edit->family && edit->has_log) edits->opened_log = edit->log;
+  edits->counted = edit->has_max_family && is_of_none(edit);
 }
 
 static struct hb_wal_needed sum(const struct edits *edits) {
@@ -202,13 +200,13 @@ static enum hb_code lost_edit(const struct hb_wal_reader *reader, struct hb_err 
 /* A MANIFEST begins with the state before it and with the edits that it is begun for, all synced
  * before CURRENT names it. Begun by opening, these are: one of no family that says how many there
  * are, then one for each family, the default one first, with the number of the log to come. A
- * MANIFEST that ends within them was cut later. */
+ * MANIFEST that ends within them was cut later. (One that RocksDB begins because it could not write
+ * to the one before has that first edit too, but nothing of the default family behind it.) */
 static bool is_cut_in_its_beginning(const struct edits *edits) {
-  if (!edits->by_opening) return false;
   for (int i = 0; i < FAMILIES_MAX; i++) {
     if (edits->used[i] && edits->log[i] < edits->opened_log) return true;
   }
-  return !edits->opened_log;
+  return false;
 }
 
 static enum hb_code read_edits(struct hb_wal_reader *reader, struct hb_wal_manifest *out,
