@@ -118,6 +118,19 @@ static enum hb_code set_limit(struct hb_config *config, const char *name, const 
   return hb_limits_set(&config->limits, row, number, err);
 }
 
+/* Longer ones than any host has: printed, no file could hold them. */
+static enum hb_code set_listen(struct hb_config *config, const char *value, struct hb_err *err) {
+  size_t max = HB_CONFIG_LINE_MAX - strlen("listen=");
+  enum hb_code code = hb_listener_check(value, err);
+  if (!code) code = check_text("listen", value, err);
+  if (!code && strlen(value) > max) {
+    code = hb_err_set(err, HB_INVALID, "ADDRESS_INVALID",
+                      "listen has %zu bytes, must have at most %zu", strlen(value), max);
+  }
+  if (!code) add_listen(config, value);
+  return code;
+}
+
 enum hb_code hb_config_set(struct hb_config *config, const char *name, const char *value,
                            struct hb_err *err) {
   if (strcmp(name, "data-dir") == 0) return set_folder(name, &config->data_dir, value, err);
@@ -128,11 +141,8 @@ enum hb_code hb_config_set(struct hb_config *config, const char *name, const cha
   if (strcmp(name, "drain-timeout") == 0) {
     return hb_config_parse_duration(name, value, &config->drain_timeout_ms, err);
   }
-  if (strcmp(name, "listen") != 0) return set_limit(config, name, value, err);
-  enum hb_code code = hb_listener_check(value, err);
-  if (!code) code = check_text(name, value, err);
-  if (!code) add_listen(config, value);
-  return code;
+  if (strcmp(name, "listen") == 0) return set_listen(config, value, err);
+  return set_limit(config, name, value, err);
 }
 
 static void print_limit(const struct hb_config *config, const struct hb_limit_row *row, FILE *out) {

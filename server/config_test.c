@@ -65,6 +65,22 @@ static void settings_are_checked(void **state) {
   }
 }
 
+/* The longest address that a printed configuration can hold, and one byte more. */
+static void a_long_address_fits_a_line(void **state) {
+  (void)state;
+  char address[300];
+  struct hb_err err = {.reason = ""};
+  struct hb_config config = hb_config_default();
+  memset(address, 'h', sizeof address);
+  size_t max = HB_CONFIG_LINE_MAX - strlen("listen=");
+  snprintf(address + max - 2, 4, ":80");
+  assert_int_equal(hb_config_set(&config, "listen", address, &err), HB_INVALID);
+  assert_string_equal(err.message, "listen has 184 bytes, must have at most 183");
+  snprintf(address + max - 3, 4, ":80");
+  assert_int_equal(hb_config_set(&config, "listen", address, &err), HB_OK);
+  hb_config_done(&config);
+}
+
 /* A time is in milliseconds whatever its unit; a number alone means seconds. */
 static void times_have_units(void **state) {
   (void)state;
@@ -203,9 +219,9 @@ static void missing_file_is_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(settings_are_checked),    cmocka_unit_test(times_have_units),
-      cmocka_unit_test(files_are_checked),       cmocka_unit_test(long_lines_are_refused),
-      cmocka_unit_test(flags_win_over_the_file), cmocka_unit_test(print_is_read_back),
-      cmocka_unit_test(missing_file_is_named)};
+      cmocka_unit_test(settings_are_checked),   cmocka_unit_test(a_long_address_fits_a_line),
+      cmocka_unit_test(times_have_units),       cmocka_unit_test(files_are_checked),
+      cmocka_unit_test(long_lines_are_refused), cmocka_unit_test(flags_win_over_the_file),
+      cmocka_unit_test(print_is_read_back),     cmocka_unit_test(missing_file_is_named)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -2,8 +2,8 @@
  * notice. But RocksDB's compactions read tables too, and one that meets damage makes every later
  * write fail. So from the first sign of it on nothing is compacted, in later runs either: the file
  * DAMAGED says so, until a person who has mended the store, or restored it, takes it away. */
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "storage/folder_internal.h"
@@ -21,11 +21,9 @@ void hb_damaged_note(struct hb_store *store, const struct hb_err *err) {
   store->damage_noted = true;
   const char *text = err ? err->message : "a table could not be read";
   char line[HB_ERR_MESSAGE_SIZE + 1];
-  size_t size = strlen(text);
-  memcpy(line, text, size);
-  line[size] = '\n';
+  (void)snprintf(line, sizeof line, "%s\n", text);
   /* Where it can't be written, the next run finds out as this one did. */
-  if (hb_folder_write_file(store->path, HB_FILE_DAMAGED, hb_slice_of(line, size + 1), NULL)) return;
+  if (hb_folder_write_file(store->path, HB_FILE_DAMAGED, hb_slice_text(line), NULL)) return;
   (void)!hb_folder_sync(store->path, NULL);
 }
 

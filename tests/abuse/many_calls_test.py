@@ -108,7 +108,7 @@ class TinyBatchesTest(unittest.TestCase):
                 calls.append(connections[i % 8].open(APPEND_STREAM).send(data).end())
             began = time.monotonic()
             bystander.wait_acks(3, connections)
-            check_statuses(connections, calls, 2 * OVER_S)
+            check_statuses(connections, calls, size(2, 8) * OVER_S)
             print(f"{calls_count * batches} batches took {time.monotonic() - began:.1f} s",
                   flush=True)
             self.assertEqual({c.status for c in calls}, {0})
