@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/frame/block.h"
+#include "storage/keys.h"
 #include "tests/faults/shell.h"
 #include "tests/lib/faultfs.h"
 
@@ -113,11 +114,10 @@ static enum hb_code settle(struct worker *worker, struct hb_err *err) {
 static enum hb_code send_all(struct worker *worker, struct hb_err *err) {
   enum hb_code code = HB_OK;
   for (uint32_t number = 0; !code && number < HB_INPUT_BATCHES; number++) {
-    submit(worker, number % HB_INPUT_STREAMS, number);
-    code = settle(worker, err);
-    if (code) break;
-    submit(worker, (number + 1) % HB_INPUT_STREAMS, number);
-    code = settle(worker, err);
+    for (uint32_t i = 0; !code && i < HB_INPUT_STREAMS; i++) {
+      submit(worker, (number + i) % HB_INPUT_STREAMS, number);
+      code = settle(worker, err);
+    }
     if (!code && number % SYNC_EVERY == 0) code = hb_shell_sync(&worker->shell, err);
     if (!code) tell(worker);
   }
@@ -214,6 +214,113 @@ static enum hb_code look_at_log(struct look *look, struct hb_err *err) {
   return code;
 }
 
+/* ---- the PER_KEY stream: each key's released events are its lowest ones, in order (I3), exactly
+ * those that its row says; what waits lies above them, once (I10) */
+
+struct keyed {
+  struct look *look;
+  int64_t next[HB_INPUT_KEYS];
+  int64_t first_position[HB_INPUT_KEYS];
+  int64_t last_position[HB_INPUT_KEYS];
+};
+
+static uint32_t key_of(const struct look *look, const struct hb_event *event) {
+  for (uint32_t key = 0; key < HB_INPUT_KEYS; key++) {
+    if (hb_slice_equal(hb_event_key(event), hb_slice_text(hb_input_key(key)))) return key;
+  }
+  wrong(look->told, "a key that was never sent");
+}
+
+static void find_keyed(struct keyed *keyed, struct hb_slice frame, bool held, int64_t position) {
+  struct look *look = keyed->look;
+  struct hb_found_stream *found = &look->told->found[HB_INPUT_KEYED];
+  struct hb_event event;
+  if (hb_scan_frame(frame, &event, NULL)) wrong(look->told, "a frame that is none");
+  uint32_t key = key_of(look, &event);
+  if (held && event.sequence < keyed->next[key]) return; /* released, its bundle is still there */
+  if (!held && event.sequence != keyed->next[key]) {
+    wrong(look->told, "key %u: sequence %" PRId64 " is released, not %" PRId64 " (I3)", key,
+          event.sequence, keyed->next[key]);
+  }
+  int64_t number = event.sequence * HB_INPUT_KEYS + key;
+  if (number < 0 || number >= HB_INPUT_EVENTS || found->stored[number]) {
+    wrong(look->told, "key %u: sequence %" PRId64 " is there twice, or was never sent (I10)", key,
+          event.sequence);
+  }
+  if (hb_test_content(&event) != hb_input_content(look->input, HB_INPUT_KEYED, number)) {
+    wrong(look->told, "key %u: sequence %" PRId64 " has other content", key, event.sequence);
+  }
+  found->stored[number] = true;
+  if (held) return;
+  if (!keyed->next[key]++) keyed->first_position[key] = position;
+  keyed->last_position[key] = position;
+}
+
+static bool find_in_keyed_bundle(void *context, struct hb_bundle_id id, struct hb_slice bytes) {
+  struct keyed *keyed = context;
+  struct hb_block block;
+  (void)id;
+  if (hb_block_decode(bytes, &block, NULL)) wrong(keyed->look->told, "a bundle that is none");
+  for (uint32_t i = 0; i < block.count; i++) {
+    find_keyed(keyed, hb_block_frame(&block, i), true, 0);
+  }
+  return true;
+}
+
+static enum hb_code find_in_keyed_log(struct keyed *keyed, int64_t frontier, struct hb_err *err) {
+  struct look *look = keyed->look;
+  struct hb_log_reader *reader = NULL;
+  struct hb_bytes *bytes = NULL;
+  int64_t at = 0;
+  enum hb_code code = hb_log_reader_open(look->shell.store, HB_INPUT_KEYED + 1, 0, &reader, err);
+  while (!code) {
+    struct hb_block block;
+    code = hb_log_reader_next(reader, &bytes, err);
+    if (code || !bytes) break;
+    if (hb_block_decode(hb_bytes_view(bytes), &block, NULL) || block.from != at) {
+      wrong(look->told, "the PER_KEY log has a hole at %" PRId64 " (I4)", at);
+    }
+    for (uint32_t i = 0; i < block.count; i++) {
+      find_keyed(keyed, hb_block_frame(&block, i), false, at++);
+    }
+    if (block.to != at) wrong(look->told, "the PER_KEY log has a hole at %" PRId64 " (I4)", at);
+    hb_bytes_unref(bytes);
+  }
+  hb_log_reader_close(reader);
+  if (!code && at != frontier) wrong(look->told, "the PER_KEY log ends at %" PRId64 " (I4)", at);
+  return code;
+}
+
+static enum hb_code check_rows(const struct keyed *keyed, struct hb_err *err) {
+  enum hb_code code = HB_OK;
+  for (uint32_t key = 0; !code && key < HB_INPUT_KEYS; key++) {
+    bool found = false;
+    struct hb_key_record record = {0};
+    code = hb_key_record_read(keyed->look->shell.store, HB_INPUT_KEYED + 1,
+                              hb_slice_text(hb_input_key(key)), &found, &record, err);
+    if (code) break;
+    bool well = found ? record.first == 0 && record.next == keyed->next[key] &&
+                            record.first_position == keyed->first_position[key] &&
+                            record.last_position == keyed->last_position[key]
+                      : keyed->next[key] == 0;
+    if (!well) {
+      wrong(keyed->look->told, "key %u: its row says %" PRId64 ", the log has %" PRId64 " (I4)",
+            key, record.next, keyed->next[key]);
+    }
+  }
+  return code;
+}
+
+static enum hb_code look_at_keyed(struct look *look, int64_t frontier, struct hb_err *err) {
+  struct keyed keyed = {.look = look};
+  enum hb_code code = find_in_keyed_log(&keyed, frontier, err);
+  if (!code) {
+    code = hb_bundle_each(look->shell.store, HB_INPUT_KEYED + 1, NULL, find_in_keyed_bundle, &keyed,
+                          err);
+  }
+  return code ? code : check_rows(&keyed, err);
+}
+
 static enum hb_code look_at_stream(struct look *look, struct hb_err *err) {
   struct hb_found_stream *found = &look->told->found[look->stream];
   struct hb_stream_status status;
@@ -222,6 +329,7 @@ static enum hb_code look_at_stream(struct look *look, struct hb_err *err) {
   }
   found->frontier = status.record.frontier;
   found->complete_to = status.record.complete_to;
+  if (look->stream == HB_INPUT_KEYED) return look_at_keyed(look, found->frontier, err);
   enum hb_code code = look_at_log(look, err);
   if (code) return code;
   return hb_bundle_each(look->shell.store, look->stream + 1, NULL, find_in_bundle, look, err);
