@@ -190,6 +190,10 @@ static void test_lists_and_positions(void **state) {
   char *from = RUN(0, NULL, "tail", "--stream", "s", "--from", "2", "--until-caught-up");
   assert_int_equal(count_of(from, "\n"), 1);
   free(from);
+  char *of_b =
+      RUN(0, NULL, "tail", "--stream", "s", "--from", "start", "--key", "b", "--until-caught-up");
+  assert_string_equal(of_b, "{\"sequence\":1,\"key\":\"b\",\"payload\":\"b1\"}\n");
+  free(of_b);
   char *info = RUN(0, NULL, "status", "--stream", "s", "--json");
   if (!strstr(info, "\"mode\":\"PER_KEY\"") || !strstr(info, "\"gaps_total\":1")) {
     fail_msg("status: %s", info);

@@ -15,14 +15,17 @@
 
 enum { BRIEF_EVERY = 6, ROOM_SECONDS = 2, PATIENCE_SECONDS = 1, STUCK_SECONDS = 20 };
 
-static const char *const NAMES[HB_INPUT_STREAMS] = {"durable", "async"};
+/* The PER_KEY stream is left to the other subject. */
+enum { ENGINE_STREAMS = HB_INPUT_KEYED };
+
+static const char *const NAMES[ENGINE_STREAMS] = {"durable", "async"};
 
 struct worker {
   const struct hb_input *input;
   struct hb_told *told;
   struct rig rig;
-  struct hb_stream *streams[HB_INPUT_STREAMS];
-  int64_t delivered[HB_INPUT_STREAMS];
+  struct hb_stream *streams[ENGINE_STREAMS];
+  int64_t delivered[ENGINE_STREAMS];
 };
 
 /* Small, so that a short run has many blocks, bundles, index files, and releases that go on. */
@@ -59,7 +62,7 @@ static enum hb_code open_engine(struct worker *worker, const char *path, struct 
 }
 
 static void close_engine(struct worker *worker) {
-  for (int i = 0; i < HB_INPUT_STREAMS; i++) hb_stream_unref(worker->streams[i]);
+  for (int i = 0; i < ENGINE_STREAMS; i++) hb_stream_unref(worker->streams[i]);
   rig_close(&worker->rig);
 }
 
@@ -139,7 +142,7 @@ struct sending {
   struct worker *worker;
   struct hb_test_batch *batch;
   uint32_t number; /* of the input's batch; of `brief`: of its life */
-  uint32_t stream; /* HB_INPUT_STREAMS: `brief` */
+  uint32_t stream; /* ENGINE_STREAMS: `brief` */
   bool answered;   /* protected by the rig's mutex */
 };
 
@@ -152,7 +155,7 @@ static void take_outcomes(const struct sending *sending) {
     hb_run_wrong(told, "stream %u, sequence %" PRId64 ": outcome %d", sending->stream + 1,
                  batch->events[i].sequence, outcome);
   }
-  if (sending->stream == HB_INPUT_STREAMS) {
+  if (sending->stream == ENGINE_STREAMS) {
     told->brief.filled = sending->number;
   } else {
     told->streams[sending->stream].acked[sending->number] = true;
@@ -200,16 +203,16 @@ static bool wait_and_free(struct worker *worker, struct sending *sending) {
 
 static void send_batch(struct worker *worker, uint32_t number) {
   struct hb_test_event events[HB_INPUT_PER_BATCH];
-  bool done[HB_INPUT_STREAMS] = {false};
+  bool done[ENGINE_STREAMS] = {false};
   while (!done[0] || !done[1]) {
-    struct sending *sent[HB_INPUT_STREAMS] = {NULL};
-    for (uint32_t i = 0; i < HB_INPUT_STREAMS; i++) {
+    struct sending *sent[ENGINE_STREAMS] = {NULL};
+    for (uint32_t i = 0; i < ENGINE_STREAMS; i++) {
       if (done[i]) continue;
       hb_input_events(worker->input, i, number, events);
       worker->told->streams[i].begun[number] = true;
       sent[i] = send(worker, i, number, worker->streams[i], events);
     }
-    for (uint32_t i = 0; i < HB_INPUT_STREAMS; i++) {
+    for (uint32_t i = 0; i < ENGINE_STREAMS; i++) {
       if (sent[i]) done[i] = wait_and_free(worker, sent[i]);
     }
   }
@@ -304,7 +307,7 @@ static struct hb_stream *make_stream(struct worker *worker, const char *name, en
 }
 
 static void make_streams(struct worker *worker) {
-  for (int i = 0; i < HB_INPUT_STREAMS; i++) {
+  for (int i = 0; i < ENGINE_STREAMS; i++) {
     worker->streams[i] = make_stream(worker, NAMES[i], i ? HB_ACK_ASYNC : HB_ACK_DURABLE);
     worker->told->streams[i].made = true;
   }
@@ -334,7 +337,7 @@ static void live_briefly(struct worker *worker) {
   struct hb_stream *stream = make_stream(worker, "brief", HB_ACK_DURABLE);
   told->made = life;
   brief_events(worker, life, events);
-  while (!wait_and_free(worker, send(worker, HB_INPUT_STREAMS, life, stream, events))) continue;
+  while (!wait_and_free(worker, send(worker, ENGINE_STREAMS, life, stream, events))) continue;
   if (life % 2) must_reach(worker, stream, rig_indexed_at_least, HB_INPUT_PER_BATCH);
   hb_stream_unref(stream);
   drop_brief(worker);
@@ -350,10 +353,10 @@ static void send_all(struct worker *worker) {
   make_streams(worker);
   for (uint32_t number = 0; number < HB_INPUT_BATCHES; number++) {
     send_batch(worker, number);
-    for (uint32_t i = 0; i < HB_INPUT_STREAMS; i++) look_at_published(worker, i);
+    for (uint32_t i = 0; i < ENGINE_STREAMS; i++) look_at_published(worker, i);
     if (number % BRIEF_EVERY == 0) live_briefly(worker);
   }
-  for (uint32_t i = 0; i < HB_INPUT_STREAMS; i++) {
+  for (uint32_t i = 0; i < ENGINE_STREAMS; i++) {
     must_reach(worker, worker->streams[i], rig_frontier_at_least, HB_INPUT_EVENTS);
     look_at_published(worker, i);
     must_reach(worker, worker->streams[i], rig_indexed_at_least, HB_INPUT_EVENTS);
@@ -364,6 +367,7 @@ static void run_input(const struct hb_input *input, const char *path, struct hb_
   static struct worker worker;
   struct hb_err err = {0};
   worker = (struct worker){.input = input, .told = told};
+  told->streams_count = ENGINE_STREAMS;
   enum hb_code code = open_engine(&worker, path, &err);
   if (!code) {
     send_all(&worker);
@@ -437,7 +441,7 @@ static void run_look(const struct hb_input *input, const char *path, struct hb_t
   enum hb_code code = open_engine(&worker, path, &err);
   if (!code) {
     check_brief(&worker);
-    for (uint32_t i = 0; i < HB_INPUT_STREAMS; i++) ids[i] = look_at_stream(&worker, i);
+    for (uint32_t i = 0; i < ENGINE_STREAMS; i++) ids[i] = look_at_stream(&worker, i);
     hb_engine_wait_deletions(worker.rig.engine);
     close_engine(&worker);
     struct hb_store_options options = {.path = path, .read_only = true};

@@ -31,18 +31,31 @@ void hb_input_init(struct hb_input *input, uint64_t seed) {
   }
 }
 
-uint32_t hb_input_content(const struct hb_input *input, uint32_t stream, int64_t sequence) {
-  return (uint32_t)hash(input->seed + stream, (uint64_t)sequence);
+int64_t hb_input_number(const struct hb_input *input, uint32_t stream, uint32_t batch,
+                        uint32_t at) {
+  return input->order[stream][batch * HB_INPUT_PER_BATCH + at];
+}
+
+uint32_t hb_input_content(const struct hb_input *input, uint32_t stream, int64_t number) {
+  return (uint32_t)hash(input->seed + stream, (uint64_t)number);
+}
+
+const char *hb_input_key(uint32_t key) {
+  static const char *const KEYS[HB_INPUT_KEYS] = {"k0", "k1", "k2", "k3", "k4"};
+  return KEYS[key];
 }
 
 void hb_input_events(const struct hb_input *input, uint32_t stream, uint32_t number,
                      struct hb_test_event out[HB_INPUT_PER_BATCH]) {
   for (uint32_t i = 0; i < HB_INPUT_PER_BATCH; i++) {
-    int64_t sequence = input->order[stream][number * HB_INPUT_PER_BATCH + i];
-    uint32_t content = hb_input_content(input, stream, sequence);
-    out[i] = (struct hb_test_event){.sequence = sequence,
+    int64_t event = hb_input_number(input, stream, number, i);
+    uint32_t content = hb_input_content(input, stream, event);
+    out[i] = (struct hb_test_event){.sequence = event,
                                     .content = content,
                                     .size = 4 + content % 1500,
                                     .seconds = 1 + (int64_t)(content % 1000)};
+    if (stream != HB_INPUT_KEYED) continue;
+    out[i].sequence = event / HB_INPUT_KEYS;
+    out[i].key = hb_input_key((uint32_t)(event % HB_INPUT_KEYS));
   }
 }

@@ -77,6 +77,11 @@ static enum hb_code look_at_log(struct look *look, struct hb_err *err) {
   return code;
 }
 
+static enum hb_code look_at_global(struct look *look, struct hb_err *err) {
+  enum hb_code code = look_at_log(look, err);
+  return code ? code : hb_bundle_each(look->store, look->id, NULL, find_in_bundle, look, err);
+}
+
 static bool take_record(void *context, const struct hb_stored_stream *stored) {
   struct look *look = context;
   if (stored->stream != look->id) return true;
@@ -96,8 +101,9 @@ enum hb_code hb_look_at_store(const struct hb_input *input, struct hb_told *told
     look.id = ids[look.stream];
     if (!look.id) continue;
     code = hb_stream_each(store, take_record, &look, err);
-    if (!code) code = look_at_log(&look, err);
-    if (!code) code = hb_bundle_each(store, look.id, NULL, find_in_bundle, &look, err);
+    if (code) break;
+    code = look.stream == HB_INPUT_KEYED ? hb_look_at_keyed(input, told, store, look.id, err)
+                                         : look_at_global(&look, err);
   }
   return code;
 }

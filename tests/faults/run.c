@@ -110,11 +110,10 @@ static enum hb_code settle(struct worker *worker, struct hb_err *err) {
 static enum hb_code send_all(struct worker *worker, struct hb_err *err) {
   enum hb_code code = HB_OK;
   for (uint32_t number = 0; !code && number < HB_INPUT_BATCHES; number++) {
-    submit(worker, number % HB_INPUT_STREAMS, number);
-    code = settle(worker, err);
-    if (code) break;
-    submit(worker, (number + 1) % HB_INPUT_STREAMS, number);
-    code = settle(worker, err);
+    for (uint32_t i = 0; !code && i < HB_INPUT_STREAMS; i++) {
+      submit(worker, (number + i) % HB_INPUT_STREAMS, number);
+      code = settle(worker, err);
+    }
     if (!code && number % SYNC_EVERY == 0) code = hb_shell_sync(&worker->shell, err);
     if (!code) tell(worker);
   }
@@ -132,6 +131,7 @@ static void try_to_go_on(struct worker *worker) {
 static void run_input(const struct hb_input *input, const char *path, struct hb_told *told) {
   struct worker worker = {.input = input, .told = told};
   struct hb_err err = {0};
+  told->streams_count = HB_INPUT_STREAMS;
   enum hb_code code = hb_shell_open(&worker.shell, path, &err);
   if (!code) {
     code = send_all(&worker, &err);
@@ -146,7 +146,7 @@ static void run_input(const struct hb_input *input, const char *path, struct hb_
 /* ---- looking */
 
 static void run_look(const struct hb_input *input, const char *path, struct hb_told *told) {
-  static const uint64_t ids[HB_INPUT_STREAMS] = {1, 2};
+  static const uint64_t ids[HB_INPUT_STREAMS] = {1, 2, 3};
   struct hb_shell shell;
   struct hb_err err = {0};
   enum hb_code code = hb_shell_open(&shell, path, &err);

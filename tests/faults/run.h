@@ -34,6 +34,7 @@ struct hb_found_stream {
 };
 
 struct hb_told {
+  uint32_t streams_count; /* of the input's, the first ones: those that the subject has */
   struct hb_told_stream streams[HB_INPUT_STREAMS];
   struct hb_found_stream found[HB_INPUT_STREAMS]; /* by the last look */
   struct hb_told_brief brief;                     /* engine only */

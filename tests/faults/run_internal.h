@@ -24,6 +24,10 @@ HB_MUST_CHECK enum hb_code hb_look_at_store(const struct hb_input *input, struct
                                             struct hb_store *store,
                                             const uint64_t ids[HB_INPUT_STREAMS],
                                             struct hb_err *err);
+/* Its part for the PER_KEY stream, whose frontier is in told->found. */
+HB_MUST_CHECK enum hb_code hb_look_at_keyed(const struct hb_input *input, struct hb_told *told,
+                                            struct hb_store *store, uint64_t id,
+                                            struct hb_err *err);
 /* Verification of the whole store: no finding, or it is wrong. */
 void hb_look_verify(struct hb_told *told, struct hb_store *store);
 

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/frame/block.h"
+#include "storage/keys.h"
 
 /* ---- opening */
+
+enum { STREAMS = 3, KEYED = 3 };
 
 struct stored {
   struct hb_stored_stream streams[4];
@@ -32,19 +35,24 @@ static struct hb_stream_config config_of(uint64_t stream) {
                  .event_bytes_max = limits.event_bytes_max},
   };
   if (stream == 2) strcpy(config.name, "async");
+  if (stream == KEYED) {
+    strcpy(config.name, "keyed");
+    config.mode = HB_MODE_PER_KEY;
+    config.ack = HB_ACK_DURABLE;
+  }
   return config;
 }
 
-/* Both in one synced write: there are none, or two. */
+/* All in one synced write: there are none, or all. */
 static enum hb_code make_streams(struct hb_shell *shell, uint64_t commit, struct hb_err *err) {
-  for (uint64_t stream = 1; stream <= 2; stream++) {
+  for (uint64_t stream = 1; stream <= STREAMS; stream++) {
     struct hb_stream_config config = config_of(stream);
     struct hb_frontier record = hb_ordering_new_record(&config);
     record.commit = commit;
     hb_write_put_config(shell->write, stream, &config);
     hb_write_put_frontier(shell->write, stream, &record);
   }
-  hb_write_put_next_stream(shell->write, 3);
+  hb_write_put_next_stream(shell->write, STREAMS + 1);
   enum hb_code code = hb_store_write(shell->store, shell->write, commit, true, err);
   hb_write_clear(shell->write);
   return code;
@@ -71,6 +79,19 @@ static bool load_gap(void *context, const struct hb_gap *gap) {
   return true;
 }
 
+static enum hb_code load_keys(struct hb_shell *shell, uint64_t stream, struct hb_err *err) {
+  struct hb_slice key;
+  enum hb_code code = HB_OK;
+  while (!code && hb_ordering_recover_wants_key(shell->core, stream, &key)) {
+    bool found = false;
+    struct hb_key_record record;
+    code = hb_key_record_read(shell->store, stream, key, &found, &record, err);
+    if (code) break;
+    code = hb_ordering_recover_key(shell->core, stream, key, found ? &record : NULL, err);
+  }
+  return code;
+}
+
 static enum hb_code check_log(struct hb_shell *shell, const struct hb_stored_stream *stored,
                               struct hb_err *err) {
   bool any = false;
@@ -93,6 +114,7 @@ static enum hb_code recover(struct hb_shell *shell, const struct hb_stored_strea
   }
   if (!code) code = hb_bundle_each(shell->store, stored->stream, NULL, load_bundle, &loading, err);
   if (!code) code = loading.code;
+  if (!code) code = load_keys(shell, stored->stream, err);
   if (!code) code = hb_gap_each(shell->store, stored->stream, load_gap, &loading, err);
   if (!code) code = hb_ordering_recover_end(shell->core, stored->stream, shell->now, err);
   return code;
@@ -117,7 +139,7 @@ static enum hb_code open_streams(struct hb_shell *shell, struct hb_err *err) {
     code = make_streams(shell, ++last, err);
     if (!code) code = hb_stream_each(shell->store, take_stream, &stored, err);
   }
-  if (!code && stored.count != 2) {
+  if (!code && stored.count != STREAMS) {
     code = hb_err_set(err, HB_CORRUPT, NULL, "%zu streams", stored.count);
   }
   shell->core = make_core(last);
@@ -192,12 +214,56 @@ static enum hb_code answer_item(struct hb_shell *shell, const struct hb_batch *b
   return HB_OK;
 }
 
+/* The event of that key and sequence, from where its record says that it may be. */
+static enum hb_code answer_content(struct hb_shell *shell, uint64_t stream, struct hb_need_key *ask,
+                                   const struct hb_event *event, struct hb_err *err) {
+  int64_t low;
+  int64_t high;
+  struct hb_log_reader *reader = NULL;
+  struct hb_bytes *bytes = NULL;
+  hb_key_record_bounds(&ask->record, event->sequence, &low, &high);
+  enum hb_code code = hb_log_reader_open(shell->store, stream, low, &reader, err);
+  while (!code && ask->verdict == HB_VERDICT_NONE) {
+    struct hb_block block;
+    code = hb_log_reader_next(reader, &bytes, err);
+    if (!code && (!bytes || hb_block_decode(hb_bytes_view(bytes), &block, NULL))) {
+      code = hb_err_set(err, HB_CORRUPT, NULL, "a released event of a key is not in the log");
+    }
+    for (uint32_t i = 0; !code && i < block.count; i++) {
+      struct hb_event stored;
+      if (hb_scan_frame(hb_block_frame(&block, i), &stored, NULL) ||
+          stored.sequence != event->sequence ||
+          !hb_slice_equal(hb_event_key(&stored), hb_event_key(event))) {
+        continue;
+      }
+      ask->verdict = hb_event_same(&stored, event) ? HB_VERDICT_EQUAL : HB_VERDICT_DIFFERENT;
+    }
+    hb_bytes_unref(bytes);
+    bytes = NULL;
+  }
+  hb_log_reader_close(reader);
+  return code;
+}
+
+static enum hb_code answer_key(struct hb_shell *shell, const struct hb_batch *batch,
+                               struct hb_need_key *ask, struct hb_err *err) {
+  const struct hb_event *event = &batch->events[ask->index];
+  if (ask->place == HB_PLACE_KEY_CONTENT) {
+    return answer_content(shell, batch->stream, ask, event, err);
+  }
+  return hb_key_record_read(shell->store, batch->stream, hb_event_key(event), &ask->found,
+                            &ask->record, err);
+}
+
 static enum hb_code answer_needs(struct hb_shell *shell, bool *worked, struct hb_err *err) {
   enum hb_code code = HB_OK;
   struct hb_need *need;
   while (!code && (need = hb_ordering_take_need(shell->core))) {
     for (size_t i = 0; !code && i < need->count; i++) {
       code = answer_item(shell, need->batch, &need->items[i], err);
+    }
+    for (size_t i = 0; !code && i < need->keys_count; i++) {
+      code = answer_key(shell, need->batch, &need->keys[i], err);
     }
     if (code && err) need->error = *err;
     hb_ordering_answer_need(shell->core, need);
@@ -231,6 +297,9 @@ static void fill(struct hb_write *write, const struct hb_commit *commit) {
   }
   for (size_t i = 0; i < commit->drained_count; i++) {
     hb_write_delete_bundle(write, commit->drained[i]);
+  }
+  for (size_t i = 0; i < commit->keys_count; i++) {
+    hb_write_put_key(write, commit->keys[i].stream, commit->keys[i].key, &commit->keys[i].record);
   }
   for (size_t i = 0; i < commit->frontiers_count; i++) {
     hb_write_put_frontier(write, commit->frontiers[i].stream, &commit->frontiers[i].record);

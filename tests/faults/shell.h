@@ -17,8 +17,8 @@ struct hb_shell {
   bool unsynced; /* something was written that is not known to be durable */
 };
 
-/* Opens the store, makes the streams 1 (durable acks) and 2 (ASYNC) where they are not there, and
- * recovers the core, with the checks that every start makes. */
+/* Opens the store, makes the streams 1 (durable acks), 2 (ASYNC) and 3 (PER_KEY) where they are not
+ * there, and recovers the core, with the checks that every start makes. */
 HB_MUST_CHECK enum hb_code hb_shell_open(struct hb_shell *shell, const char *path,
                                          struct hb_err *err);
 /* Batches that were not answered come out of the core by take_answered before. */
