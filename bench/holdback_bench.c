@@ -54,6 +54,8 @@ static void print_text(const struct hb_bench_options *o, const struct hb_metrics
        HB_METRIC_RECEIVE_MAX, 1e-3);
   line(m, "written to bundles; index after", "%.1f %%   %.3f s", HB_METRIC_HELD_SHARE, 100,
        HB_METRIC_INDEX_SECONDS, 1);
+  line(m, "processed; server CPU per event", "%.0f events/s   %.2f us",
+       HB_METRIC_PROCESSED_PER_SECOND, 1, HB_METRIC_SERVER_CPU_US, 1);
   line(m, "CPU per event, server, clients", "%.2f us  %.2f us", HB_METRIC_SERVER_CPU_US, 1,
        HB_METRIC_CLIENT_CPU_US, 1);
   line(m, "written per event; syncs in all", "%.0f B   %.0f", HB_METRIC_WRITTEN_BYTES, 1,

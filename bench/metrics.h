@@ -18,10 +18,11 @@
   X(OUT_BYTES_RATE, "out_bytes_per_second", "B/s") /* payloads to all subscribers */              \
   X(HELD_SHARE, "held_share", "")                  /* of the events, written to bundles */        \
   X(INDEX_SECONDS, "index_seconds", "s")           /* last receive to indexed_to = frontier */    \
-  X(SERVER_CPU_US, "server_cpu_us", "us")          /* per event, put-off work included */         \
-  X(CLIENT_CPU_US, "client_cpu_us", "us")          /* per event, all producers and subscribers */ \
-  X(WRITTEN_BYTES, "written_bytes", "B") /* per event, to the block layer, by the server */       \
-  X(SYNCS, "syncs_per_event", "")        /* fsync, fdatasync and the like, by the server */       \
+  X(PROCESSED_PER_SECOND, "processed_per_second", "1/s") /* first send to processed and stored */ \
+  X(SERVER_CPU_US, "server_cpu_us", "us")                /* per event, put-off work included */   \
+  X(CLIENT_CPU_US, "client_cpu_us", "us") /* per event, all producers and subscribers */          \
+  X(WRITTEN_BYTES, "written_bytes", "B")  /* per event, to the block layer, by the server */      \
+  X(SYNCS, "syncs_per_event", "")         /* fsync, fdatasync and the like, by the server */      \
   X(SYNCS_TOTAL, "syncs", "")                                                                     \
   X(RSS_PEAK, "rss_peak", "B")           /* server, VmHWM */                                      \
   X(RSS_END, "rss_end", "B")             /* server, everything done, subscribers there */         \

@@ -38,6 +38,7 @@ enum flag {
   FLAG_FLOOR,
   FLAG_COUNTER,
   FLAG_SYSTEM,
+  FLAG_PROCESSOR,
   FLAG_HELP
 };
 
@@ -68,6 +69,7 @@ static const struct option flags[] = {
     {"floor", required_argument, NULL, FLAG_FLOOR},
     {"count-syncs", required_argument, NULL, FLAG_COUNTER},
     {"system", required_argument, NULL, FLAG_SYSTEM},
+    {"processor", required_argument, NULL, FLAG_PROCESSOR},
     {"help", no_argument, NULL, FLAG_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -98,6 +100,7 @@ static const char help[] =
     "  --subscribers=N      each checks everything; 0: checked after the measurement [1]\n"
     "  --rate=N             open loop: N events a second, latency from the intended send time\n"
     "  --async              acknowledged before the sync\n"
+    "  --processor=NAME     a built-in processor, attached before anything is sent [none]\n"
     "  --tcp                over loopback [a Unix socket]\n"
     "  --seed=N             of order and payloads [1]\n"
     "  --kill=N             SIGKILL when N events have come out, then go on with a new process\n"
@@ -219,6 +222,9 @@ static bool set(struct hb_bench_command *command, int flag, const char *name, co
       return true;
     case FLAG_SYSTEM:
       command->system = text;
+      return true;
+    case FLAG_PROCESSOR:
+      command->options.processor = text;
       return true;
     default:
       return set_workload(&command->options, flag, name, text);

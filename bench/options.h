@@ -39,7 +39,8 @@ struct hb_bench_options {
   uint64_t kill_at; /* SIGKILL when the first subscriber has so many events; 0 = never */
   uint64_t stalled; /* subscribers that stop reading after their first message */
   bool async;
-  bool tcp; /* loopback instead of a Unix socket */
+  bool tcp;              /* loopback instead of a Unix socket */
+  const char *processor; /* attached before anything is sent; NULL = none */
 };
 
 /* What the program is asked for. */

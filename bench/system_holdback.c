@@ -9,6 +9,8 @@
 
 enum { STUCK_S = 120, LOOK_MS = 5 };
 
+static const char PROCESSOR[] = "bench";
+
 static bool start_server(struct hb_run *run) {
   hbt_server_init(&run->server, run->options.server, &run->dir);
   if (run->options.tcp) {
@@ -27,6 +29,11 @@ static bool make_stream(struct hb_run *run) {
       .name = HB_BENCH_STREAM, .first_sequence = 1, .async_ack = run->options.async};
   int status = holdback_client_create(&options, &client, &error);
   if (status == HOLDBACK_OK) status = holdback_stream_create(client, &config, &error);
+  struct holdback_processor_config processor = {.name = PROCESSOR,
+                                                .processor = run->options.processor};
+  if (status == HOLDBACK_OK && run->options.processor) {
+    status = holdback_processor_attach(client, HB_BENCH_STREAM, &processor, false, &error);
+  }
   holdback_client_destroy(client);
   if (status != HOLDBACK_OK) hb_gate_fail(&run->gate, "making the stream: %s", error.message);
   return status == HOLDBACK_OK;
@@ -56,9 +63,45 @@ static bool wait_for_index(struct hb_run *run, struct holdback_stream_status *ou
   return !hb_gate_look(&run->gate).failed;
 }
 
+static bool take_processed(void *context, const struct holdback_processor_config *config,
+                           const struct holdback_processor_status *status) {
+  (void)config;
+  *(struct holdback_processor_status *)context = *status; /* its texts are gone afterwards */
+  return false;
+}
+
+/* Likewise, until the processor has caught up: when it had, after the clients began. */
+static bool wait_for_processor(struct hb_run *run) {
+  struct holdback_error error = {0};
+  struct holdback_client *client = NULL;
+  struct holdback_options options = {.server = run->address};
+  struct holdback_processor_status status = {0};
+  uint64_t start_ns = hb_clock_mono_ns();
+  int code = holdback_client_create(&options, &client, &error);
+  while (code == HOLDBACK_OK && status.events < run->options.events) {
+    code = holdback_processor_list(client, HB_BENCH_STREAM, PROCESSOR, take_processed, &status,
+                                   &error);
+    if (hb_clock_mono_ns() - start_ns > (uint64_t)STUCK_S * 1000000000u) {
+      hb_gate_fail(&run->gate, "processed are %llu events after %d s",
+                   (unsigned long long)status.events, STUCK_S);
+      break;
+    }
+    hb_gate_wait(&run->gate, LOOK_MS);
+  }
+  holdback_client_destroy(client);
+  if (code != HOLDBACK_OK) hb_gate_fail(&run->gate, "processor: %s", error.message);
+  return !hb_gate_look(&run->gate).failed;
+}
+
 static bool settle_holdback(struct hb_run *run) {
   struct hb_counts counts = hb_gate_look(&run->gate);
   struct holdback_stream_status status = {0};
+  if (run->options.processor) {
+    if (!wait_for_processor(run)) return false;
+    double seconds = (double)(hb_clock_mono_ns() - counts.first_send_ns) / 1e9;
+    hb_metrics_set(&run->metrics, HB_METRIC_PROCESSED_PER_SECOND,
+                   (double)run->options.events / seconds);
+  }
   if (!wait_for_index(run, &status)) return false;
   uint64_t last_ns =
       counts.last_receive_ns > counts.last_ack_ns ? counts.last_receive_ns : counts.last_ack_ns;

@@ -114,7 +114,7 @@ static void append_frame(struct hb_host *host, struct hb_slice key, struct hb_sl
 }
 
 static bool has_room(const struct hb_host *host) {
-  if (host->results_count >= host->budget.results) return false;
+  if (host->results_count >= host->results_max) return false;
   return host->results_count == 0 || host->frames.size < host->budget.result_bytes;
 }
 

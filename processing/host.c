@@ -9,6 +9,8 @@
 #include "base/assert.h"
 #include "processing/host_internal.h"
 
+enum { BEHIND = 5 };
+
 static size_t size_or(size_t value, size_t by_default) { return value ? value : by_default; }
 static uint32_t count_or(uint32_t value, uint32_t by_default) { return value ? value : by_default; }
 
@@ -29,6 +31,7 @@ struct hb_host *hb_host_create(const struct hb_host_options *options) {
   host->self = options->self;
   host->source = options->source;
   host->budget = budget_of(&options->budget);
+  host->results_max = host->budget.results;
   host->stop_on_failure = options->stop_on_failure;
   hb_cache_init(&host->cache, &host->source, host->budget.cache_bytes);
   hb_statuses_init(&host->statuses, options->key_status, &host->source,
@@ -50,6 +53,14 @@ void hb_host_destroy(struct hb_host *host) {
   free(host->ops);
   free(host);
 }
+
+void hb_host_set_behind(struct hb_host *host, bool behind) {
+  uint32_t results = host->budget.results;
+  bool fits = results <= UINT32_MAX / BEHIND;
+  host->results_max = behind && fits ? results * BEHIND : results;
+}
+
+uint32_t hb_host_results_budget(const struct hb_host *host) { return host->budget.results; }
 
 static void set_end_key(struct hb_host *host, struct hb_slice key) {
   hb_buf_clear(&host->end_key);
@@ -84,7 +95,7 @@ struct hb_host_stats hb_host_stats(const struct hb_host *host) {
 
 bool hb_host_is_full(const struct hb_host *host) {
   const struct hb_statuses *statuses = &host->statuses;
-  return host->results_count >= host->budget.results || host->events >= host->budget.events ||
+  return host->results_count >= host->results_max || host->events >= host->budget.events ||
          host->frames.size >= host->budget.result_bytes ||
          statuses->frames.size >= host->budget.result_bytes ||
          host->cache.dirty_bytes + statuses->keys.dirty_bytes + host->failed_bytes.size +

@@ -38,7 +38,7 @@ struct hb_state_source {
 
 /* What a bundle may hold at most, and what ends it. 0 = the default in brackets. */
 struct hb_host_budget {
-  uint32_t results;     /* exact: an event with more is split [10,000] */
+  uint32_t results;     /* exact: an event with more is split [10,000]; see hb_host_set_behind */
   uint32_t events;      /* [50,000] */
   size_t result_bytes;  /* [4 MiB] */
   size_t change_bytes;  /* states, about [8 MiB] */
@@ -61,6 +61,11 @@ struct hb_host;
 struct hb_host *hb_host_create(const struct hb_host_options *options);
 void hb_host_destroy(struct hb_host *host); /* NULL is allowed */
 
+/* Bundles of up to five times as many results, while there is more to feed than one holds: a state
+ * that changes often is then written less often. Where bundles are cut changes no result. */
+void hb_host_set_behind(struct hb_host *host, bool behind);
+/* How many results end a bundle of one that is not behind. */
+uint32_t hb_host_results_budget(const struct hb_host *host);
 /* Before the first event: a place and timers as they were committed. */
 void hb_host_restore(struct hb_host *host, const struct hb_processor_place *place);
 void hb_host_restore_timer(struct hb_host *host, const struct hb_timer_row *row);

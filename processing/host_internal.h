@@ -51,6 +51,7 @@ struct hb_host {
   void *self;
   struct hb_state_source source;
   struct hb_host_budget budget;
+  uint32_t results_max; /* of the bundle under construction */
   bool stop_on_failure;
   struct hbp_host calls; /* what user code gets */
 

@@ -81,7 +81,7 @@ static const char *look_at_part(struct hb_verify *verify, struct hb_slice key,
       code = hb_record_get_place(value, &place, err);
       processor->has_place = true;
       processor->results = code ? -1 : place.next_result;
-      find(verify, hb_statuses_id(id).processor)->results = code ? -1 : place.next_status;
+      add(verify, hb_statuses_id(id).processor)->results = code ? -1 : place.next_status;
       break;
     case HB_PART_ATTEMPT:
       code = hb_record_get_attempt(value, &attempt, err);

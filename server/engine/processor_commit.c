@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "server/engine/engine_internal.h"
 
-enum { ATTEMPTS_MAX = 2 };
+enum { ATTEMPTS_MAX = 2, LINGER = 8, LINGER_MS_MAX = 200 };
 
 /* ---- filling */
 
@@ -191,6 +191,13 @@ static void move_attempt(struct hb_processor *processor, int64_t frontier) {
 
 /* ---- committing */
 
+static void linger(struct hb_processor *processor, uint64_t began_ns) {
+  uint64_t now_ns = hb_clock_mono_ns();
+  uint64_t linger_ms = LINGER * (now_ns - began_ns) / 1000000;
+  if (linger_ms > LINGER_MS_MAX) linger_ms = LINGER_MS_MAX;
+  processor->linger_until_ms = now_ns / 1000000 + linger_ms;
+}
+
 bool hb_processor_commit(struct hb_processor *processor, int64_t frontier) {
   if (!hb_host_has_bundle(processor->host)) return true;
   const struct hb_processor_mark before = processor->mark;
@@ -201,13 +208,29 @@ bool hb_processor_commit(struct hb_processor *processor, int64_t frontier) {
   processor->commit.bundle = bundle;
   processor->commit.durable = processor->attached.library != NULL;
   end_rows(processor);
+  uint64_t began_ns = hb_clock_mono_ns();
   if (!send(processor)) {
     processor->mark = before;
     return false;
   }
+  linger(processor, began_ns);
   hb_host_committed(processor->host);
   hb_processor_show(processor);
   return true;
+}
+
+/* The more a commit costs, the more a bundle gathers before the next: a state that changes often is
+ * then written less often, and commits take a small part of the sequencer's time. Code that may end
+ * the process has a mark that says how far its bundle may go, so there nothing is put off. */
+void hb_processor_commit_soon(struct hb_processor *processor, int64_t frontier) {
+  bool later = !processor->attached.library && hb_clock_mono_ms() < processor->linger_until_ms;
+  if (!later) (void)hb_processor_commit(processor, frontier);
+}
+
+uint64_t hb_processor_commit_due_ms(const struct hb_processor *processor) {
+  bool usable = processor->host && !processor->lost && !processor->failed;
+  bool any = usable && hb_host_has_bundle(processor->host);
+  return any ? processor->linger_until_ms : UINT64_MAX;
 }
 
 /* ---- standing still */
@@ -261,6 +284,7 @@ void hb_processor_suspend(struct hb_processor *processor, const char *why) {
 }
 
 void hb_processor_fail(struct hb_processor *processor, const struct hb_err *err) {
+  processor->failed = true;
   pthread_mutex_lock(&processor->mutex);
   int64_t at = processor->info.position;
   pthread_mutex_unlock(&processor->mutex);

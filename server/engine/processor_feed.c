@@ -3,7 +3,9 @@
  * Blocks are taken by reference, a few at a time, mostly from the shared tail; then the store is
  * let go, for user code may take long, and a store that is to be opened again waits for whoever
  * holds it. A bundle ends when the host says that it is full, at the published frontier, or when it
- * has been growing for 200 ms. */
+ * has been growing for 200 ms (500 ms where more waits than one holds: fewer commits are less
+ * work).
+ */
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,12 +14,12 @@
 #include "server/engine/cursor_internal.h"
 #include "server/engine/engine_internal.h"
 
-enum { BUNDLE_MS = 200, CHUNK_BLOCKS = 16, CHUNK_BYTES = 1 << 20 };
+enum { BUNDLE_MS = 200, BEHIND_MS = 500, CHUNK_BLOCKS = 16, CHUNK_BYTES = 1 << 20 };
 
 /* ---- around user code */
 
-void hb_processor_call_begin(struct hb_processor *processor) {
-  processor->began_ms = hb_clock_mono_ms();
+void hb_processor_call_begin(struct hb_processor *processor, uint64_t now_ms) {
+  processor->began_ms = now_ms;
   atomic_store(&processor->call_began_ms, processor->began_ms);
 }
 
@@ -117,7 +119,7 @@ static void suspend(struct hb_processor *processor) {
 /* After a call of user code that returned `result`. True: the next event. */
 static bool go_on(struct feeding *feeding, enum hb_host_result result, const struct hb_err *err) {
   struct hb_processor *processor = feeding->processor;
-  uint64_t now = hb_clock_mono_ms();
+  processor->now_ms = hb_clock_mono_ms(); /* the next call begins now */
   if (!hb_processor_call_end(processor)) {
     feeding->over = true;
     return false;
@@ -131,7 +133,7 @@ static bool go_on(struct feeding *feeding, enum hb_host_result result, const str
     suspend(processor);
     return false;
   }
-  bool cut = result == HB_HOST_FULL || now >= feeding->until_ms ||
+  bool cut = result == HB_HOST_FULL || processor->now_ms >= feeding->until_ms ||
              hb_host_place(processor->host)->position <= processor->one_by_one_until;
   if (!cut) return true;
   feeding->over = true;
@@ -168,7 +170,7 @@ bool hb_processor_count_refusals(struct hb_processor *processor, int64_t frontie
         hb_slice_of(counting->data + processor->counted, counting->size - processor->counted),
         &duplicate);
     struct hb_err err = {0};
-    hb_processor_call_begin(processor);
+    hb_processor_call_begin(processor, hb_clock_mono_ms());
     enum hb_host_result result = hb_host_refused(processor->host, key, duplicate, &err);
     if (result == HB_HOST_DONE) processor->counted += 5 + key.size;
     (void)go_on(&feeding, result, &err);
@@ -217,10 +219,11 @@ static void feed_block(struct feeding *feeding, const struct hb_block *block) {
   struct hb_processor *processor = feeding->processor;
   struct hb_err err = {0};
   uint32_t first = hb_block_find(block, hb_host_place(processor->host)->position);
+  processor->now_ms = hb_clock_mono_ms();
   for (uint32_t i = first; i < block->count; i++) {
     struct hb_event event;
     enum hb_host_result result = HB_HOST_ERROR;
-    hb_processor_call_begin(processor);
+    hb_processor_call_begin(processor, processor->now_ms);
     if (hb_scan_frame(hb_block_frame(block, i), &event, &err) == HB_OK) {
       result = hb_host_event(processor->host, &event, hb_block_sequence(block, i), &err);
     }
@@ -234,9 +237,10 @@ static void feed_block(struct feeding *feeding, const struct hb_block *block) {
   hb_host_skip_to(processor->host, block->to);
 }
 
-void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t frontier) {
-  struct feeding feeding = {
-      .processor = processor, .frontier = frontier, .until_ms = hb_clock_mono_ms() + BUNDLE_MS};
+void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t frontier,
+                       bool behind) {
+  uint64_t until_ms = hb_clock_mono_ms() + (behind ? BEHIND_MS : BUNDLE_MS);
+  struct feeding feeding = {.processor = processor, .frontier = frontier, .until_ms = until_ms};
   struct chunk chunk = {.next = position};
   struct hb_err err = {0};
   while (!feeding.over && chunk.next < frontier) {
@@ -249,7 +253,7 @@ void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t
     }
     drop(&chunk);
   }
-  if (!feeding.over) (void)hb_processor_commit(processor, frontier);
+  if (!feeding.over) hb_processor_commit_soon(processor, frontier);
 }
 
 /* ---- the end of a sealed stream */
@@ -258,7 +262,7 @@ void hb_processor_finish(struct hb_processor *processor, int64_t end) {
   struct feeding feeding = {
       .processor = processor, .frontier = end, .until_ms = hb_clock_mono_ms() + BUNDLE_MS};
   struct hb_err err = {0};
-  hb_processor_call_begin(processor);
+  hb_processor_call_begin(processor, hb_clock_mono_ms());
   enum hb_host_result result = hb_host_end(processor->host, end, &err);
   if (go_on(&feeding, result, &err)) (void)hb_processor_commit(processor, end);
 }

@@ -106,10 +106,13 @@ struct hb_processor {
   struct hb_buf counting;    /* what was taken of `refused` */
   size_t counted;            /* of that */
   uint64_t statuses_told_ms; /* PERIODIC: when last */
+  uint64_t linger_until_ms;  /* a bundle that is not full need not be committed before */
   uint64_t epoch;            /* of the store that host and write belong to */
+  bool failed;               /* its host gave up in the middle: what it gathered is not committed */
   bool lost;                 /* what became of a bundle is not known: they wait for another store */
   bool abandoned;
   uint64_t began_ms; /* of the call that runs */
+  uint64_t now_ms;   /* when the one before ended */
   struct hb_processor_mark mark;
   int64_t one_by_one_until;
 };
@@ -200,15 +203,20 @@ bool hb_processor_should_stop(struct hb_processor *processor);
 /* ---- processor_feed.c: its thread */
 extern const struct hb_state_source hb_processor_source; /* context: the processor */
 /* Up to one bundle of what lies between its place and the frontier. */
-void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t frontier);
+void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t frontier,
+                       bool behind);
 /* The sealed stream ends there: timers and keys that are left, up to one bundle. */
 void hb_processor_finish(struct hb_processor *processor, int64_t end);
-/* Around user code. False: it was abandoned meanwhile. */
-void hb_processor_call_begin(struct hb_processor *processor);
+/* Around user code. `now_ms` is the monotonic time. False: it was abandoned meanwhile. */
+void hb_processor_call_begin(struct hb_processor *processor, uint64_t now_ms);
 HB_MUST_CHECK bool hb_processor_call_end(struct hb_processor *processor);
 
 /* ---- processor_commit.c: the thread's; false: nothing was written, or nobody knows */
 bool hb_processor_commit(struct hb_processor *processor, int64_t frontier);
+/* The same at the frontier, where more may come soon: perhaps later. */
+void hb_processor_commit_soon(struct hb_processor *processor, int64_t frontier);
+/* When the bundle at hand must be committed; UINT64_MAX: there is none. */
+uint64_t hb_processor_commit_due_ms(const struct hb_processor *processor);
 /* Before a bundle of loaded code runs. False also where it was tried too often: suspended then. */
 bool hb_processor_begin_attempt(struct hb_processor *processor, int64_t frontier);
 void hb_processor_clear_attempt(struct hb_processor *processor);

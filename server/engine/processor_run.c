@@ -40,7 +40,7 @@ void hb_processor_leave_store(struct hb_processor *processor) { hb_store_leave(p
 static bool find_code(struct hb_processor *processor) {
   if (processor->attached.code) return true;
   struct hb_err err = {0};
-  hb_processor_call_begin(processor);
+  hb_processor_call_begin(processor, hb_clock_mono_ms());
   enum hb_code code =
       hb_attached_code_find(processor->engine, processor->config.processor,
                             hb_buf_view(&processor->parameters), &processor->attached, &err);
@@ -120,7 +120,7 @@ static bool tell_statuses(struct hb_processor *processor, int64_t frontier) {
   uint64_t now_ms = hb_clock_mono_ms();
   if (now_ms < statuses_due_ms(processor)) return false;
   struct hb_err err = {0};
-  hb_processor_call_begin(processor); /* it reads states */
+  hb_processor_call_begin(processor, hb_clock_mono_ms()); /* it reads states */
   enum hb_host_result result = hb_host_tell_statuses(processor->host, &err);
   if (!hb_processor_call_end(processor)) return true;
   processor->statuses_told_ms = now_ms;
@@ -134,6 +134,13 @@ static bool tell_statuses(struct hb_processor *processor, int64_t frontier) {
 
 /* ---- a turn */
 
+/* What was put off. False: there is none, or it may wait. */
+static bool commit_due(struct hb_processor *processor, int64_t frontier) {
+  if (hb_clock_mono_ms() < hb_processor_commit_due_ms(processor)) return false;
+  (void)hb_processor_commit(processor, frontier);
+  return true;
+}
+
 /* False: there is nothing to do. */
 static bool turn(struct hb_processor *processor) {
   struct hb_stream_status status;
@@ -146,11 +153,15 @@ static bool turn(struct hb_processor *processor) {
   if (!record->frozen || place->phase == HB_PHASE_ENDED) return false;
   bool events = place->phase == HB_PHASE_EVENTS && place->position < record->frontier;
   bool ends = record->sealed && record->frontier >= record->seal_end;
-  if (!events && !ends) return false;
+  if (!events && !ends) return commit_due(processor, record->frontier);
+  uint64_t lag = (uint64_t)record->frontier - (uint64_t)place->position;
+  bool behind = lag > hb_host_results_budget(processor->host) ||
+                hb_clock_mono_ms() < processor->linger_until_ms;
+  hb_host_set_behind(processor->host, behind);
   if (!hb_processor_begin_attempt(processor, record->frontier)) return true;
   if (events) {
     int64_t from = place->position == INT64_MIN ? record->earliest : place->position;
-    hb_processor_feed(processor, from, record->frontier);
+    hb_processor_feed(processor, from, record->frontier, behind);
   } else {
     hb_processor_finish(processor, record->seal_end);
   }
@@ -184,6 +195,8 @@ static void clear_news(struct hb_processor *processor) {
 static void wait_for_news(struct hb_processor *processor) {
   if (hb_watch_arm(&processor->watch)) return;
   uint64_t until_ms = statuses_due_ms(processor);
+  uint64_t commit_ms = hb_processor_commit_due_ms(processor);
+  if (commit_ms < until_ms) until_ms = commit_ms;
   struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
                            .tv_nsec = (long)(until_ms % 1000) * 1000000};
   bool in_time = true;
@@ -207,6 +220,9 @@ static void work(struct hb_processor *processor) {
     if (processor->abandoned) return; /* the engine may be gone */
   }
   hb_watch_stop(&processor->watch);
+  if (hb_processor_commit_due_ms(processor) != UINT64_MAX) {
+    (void)hb_processor_commit(processor, hb_host_place(processor->host)->position);
+  }
   if (processor->host && !processor->lost) hb_processor_clear_attempt(processor);
 }
 
@@ -216,7 +232,7 @@ static void *run(void *context) {
   if (find_code(processor)) work(processor);
   if (processor->abandoned) return NULL;
   drop_host(processor);
-  hb_processor_call_begin(processor);
+  hb_processor_call_begin(processor, hb_clock_mono_ms());
   hb_attached_code_done(&processor->attached);
   if (!hb_processor_call_end(processor)) return NULL;
   hb_processors_leave(processor->engine, processor);
