@@ -430,6 +430,8 @@ static void volume(void **state) {
   struct ob_feed feed;
   ob_feed_make(&(struct ob_feed_options){500, 3, 1}, &feed);
   open_stream(world, "volume");
+  assert_int_equal(attach(world, "volume", "depth", "1"), HOLDBACK_INVALID_ARGUMENT);
+  assert_non_null(strstr(world->error.message, "no parameters"));
   OK(world, attach(world, "volume", NULL, NULL));
   open_results(world);
   for (size_t i = feed.count; i-- > 0;) append(world, &feed.events[i]);

@@ -17,6 +17,7 @@ void ob_table_init(struct ob_table *table, uint32_t contracts, size_t total) {
                              .total = total,
                              .live = isatty(STDOUT_FILENO) == 1,
                              .begun_ms = hb_clock_mono_ms()};
+  table->drawn_ms = table->begun_ms;
 }
 
 /* ---- drawing */

@@ -1,12 +1,13 @@
 /* The smallest processor that is of use: how much of each contract was traded so far. */
+#include <stdio.h>
+
 #include "examples/orderbook/wire.h"
 #include "processing/holdback/processor.h"
 
 static int create(const struct hbp_parameter *parameters, size_t count, void **out_self,
                   char *error, size_t error_size) {
-  (void)parameters;
   if (count > 0) {
-    if (error_size > 0) error[0] = '\0'; /* it takes none, and has nothing more to say */
+    (void)snprintf(error, error_size, "%s: it takes no parameters", parameters[0].name);
     return HBP_FAILED;
   }
   *out_self = NULL; /* all that it knows is in the key's state */
@@ -19,7 +20,6 @@ static int on_event(void *self, const struct hbp_host *host, const struct hbp_ev
   const char *wrong = ob_event_decode(event->payload.data, event->payload.size, &order);
   if (wrong) return host->give_up(host, wrong); /* the event is kept aside, with this reason */
   if (order.type != OB_EXECUTED) return HBP_OK; /* no result */
-
   const struct hbp_bytes name = {"volume", 6};
   struct hbp_bytes value;
   int found;
