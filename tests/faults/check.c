@@ -1,6 +1,4 @@
 /* acked <= stored <= acked + in flight, in whole batches; numbers never go back. */
-#include <stdio.h>
-
 #include "tests/faults/run.h"
 
 static uint32_t count_stored(const struct hb_input *input, const struct hb_told *told,
@@ -24,18 +22,6 @@ static const char *check_batch(const struct hb_input *input, const struct hb_tol
   return NULL;
 }
 
-/* With what was told of the batch, and what is there. */
-static const char *name_batch(const struct hb_input *input, const struct hb_told *told,
-                              uint32_t stream, uint32_t batch, const char *what) {
-  static char text[160];
-  const struct hb_told_stream *said = &told->streams[stream];
-  (void)snprintf(text, sizeof text, "stream %u, batch %u (%s%s): %s, %u of %d are there",
-                 stream + 1, batch, said->acked[batch] ? "acknowledged" : "not acknowledged",
-                 said->durable[batch] ? ", synced" : "", what,
-                 count_stored(input, told, stream, batch), HB_INPUT_PER_BATCH);
-  return text;
-}
-
 const char *hb_check_found(const struct hb_input *input, const struct hb_told *told,
                            bool power_lost) {
   for (uint32_t stream = 0; stream < HB_INPUT_STREAMS; stream++) {
@@ -43,7 +29,7 @@ const char *hb_check_found(const struct hb_input *input, const struct hb_told *t
     const struct hb_found_stream *found = &told->found[stream];
     for (uint32_t batch = 0; batch < HB_INPUT_BATCHES; batch++) {
       const char *what = check_batch(input, told, stream, batch, power_lost);
-      if (what) return name_batch(input, told, stream, batch, what);
+      if (what) return what;
     }
     if (found->frontier < said->frontier) return "the frontier went back (I2, I5)";
     if (found->complete_to < said->complete_to) return "complete_to went back (I5)";
