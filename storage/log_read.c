@@ -35,7 +35,7 @@ static struct hb_key key_of(const struct place *place, int64_t position) {
 }
 
 static bool parse_key(enum hb_family family, struct hb_slice key, int64_t *out_from) {
-  struct hb_processor_id id;
+  struct hb_processor_id id = {.stream = 0};
   if (family == HB_FAMILY_LOG) return hb_key_parse_position(key, &id.stream, out_from);
   return hb_key_parse_result(key, &id, out_from);
 }

@@ -4,6 +4,7 @@
 
 #include <ftw.h>
 
+#include "storage/key_internal.h"
 #include "storage/test_sound_internal.h"
 
 struct edit {

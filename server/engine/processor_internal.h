@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/mailbox.h"
+#include "ordering/batch.h"
 #include "processing/host.h"
 #include "server/engine/processors.h"
 #include "server/engine/stream_internal.h"
