@@ -204,8 +204,9 @@ bool hb_queue_put_behind(struct hb_ordering *core, struct hb_batch *batch);
 /* The batch, taken out of its list, waits before all others of its call that do; later ones will
  * queue up behind. */
 void hb_queue_wait(struct hb_ordering *core, struct hb_batch *batch);
-/* Its answers are there: it and those behind it, up to the next that waits, are ready, or fail where
- * they can't go on. One that is behind itself stays there. `err` not HB_OK fails the batch alone. */
+/* Its answers are there: it and those behind it, up to the next that waits, are ready, or fail
+ * where they can't go on. One that is behind itself stays there. `err` not HB_OK fails the batch
+ * alone. */
 void hb_queue_resume(struct hb_ordering *core, struct hb_batch *batch, const struct hb_err *err);
 void hb_queue_answer(struct hb_ordering *core, struct hb_batch *batch);
 void hb_queue_fail(struct hb_ordering *core, struct hb_batch *batch, enum hb_code code);
