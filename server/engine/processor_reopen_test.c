@@ -188,7 +188,8 @@ static void fail_each_write(const char *processor) {
   struct hb_buf expected = {0};
   int writes;
   run_workload(fail_one, 1000000, processor, &expected, &writes);
-  assert_true(writes > EVENTS / BATCH + 5 && expected.size > EVENTS);
+  /* Each append, the attaching, and a bundle at least: how many there are is a matter of load. */
+  assert_true(writes >= EVENTS / BATCH + 2 && expected.size > EVENTS);
   int step = writes / 20 + 1;
   for (int i = 0; i < writes - 3; i += step) {
     struct hb_buf results = {0};
