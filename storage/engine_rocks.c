@@ -171,15 +171,24 @@ static enum hb_code flush_all(struct hb_rocks *engine, struct hb_err *err) {
   return code;
 }
 
+static uint64_t number_of(struct hb_rocks *engine, const char *name) {
+  uint64_t number = 0;
+  (void)rocksdb_property_int(engine->db, name, &number);
+  return number;
+}
+
 /* After a sync. RocksDB syncs logs by itself too: those that are full, before it puts to use the
  * table of a flush. Where that sync fails, ours of the same file may succeed right after it and
- * prove nothing, for the kernel tells of lost pages once. RocksDB counts such failures (and others:
- * of compactions). So where one was counted, everything goes into tables, whose syncs are their
- * own, and no log is needed any more for what is acknowledged now. */
+ * prove nothing, for the kernel tells of lost pages once. What was synced before the log was full
+ * is safe from that; what was not (ASYNC) is not while a flush runs, whose end would tell, nor
+ * where RocksDB has counted a failure in the background (of a flush, or of a compaction). Then
+ * everything goes into tables, whose syncs are their own, and what is acknowledged now needs no
+ * log. */
 static enum hb_code check_background(struct hb_rocks *engine, struct hb_err *err) {
-  uint64_t errors = 0;
-  if (rocksdb_property_int(engine->db, "rocksdb.background-errors", &errors)) return HB_OK;
-  if (errors == atomic_load(&engine->background_errors)) return HB_OK;
+  bool unsynced = atomic_exchange(&engine->unsynced, false);
+  bool flushes = unsynced && number_of(engine, "rocksdb.num-running-flushes") > 0;
+  uint64_t errors = number_of(engine, "rocksdb.background-errors");
+  if (!flushes && errors == atomic_load(&engine->background_errors)) return HB_OK;
   enum hb_code code = flush_all(engine, err);
   if (!code) atomic_store(&engine->background_errors, errors);
   return code;
@@ -189,6 +198,7 @@ enum hb_code hb_rocks_write(struct hb_rocks *engine, struct hb_batch_writer *bat
                             struct hb_err *err) {
   HB_ASSERT(batch->engine == engine);
   char *text = NULL;
+  if (!sync) atomic_store(&engine->unsynced, true);
   rocksdb_write(engine->db, sync ? engine->write_sync : engine->write, batch->batch, &text);
   enum hb_code code = hb_rocks_take_error(text, "write", err);
   return code || !sync ? code : check_background(engine, err);

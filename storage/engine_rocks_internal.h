@@ -36,6 +36,7 @@ struct hb_rocks {
   rocksdb_readoptions_t *read;
   bool read_only;
   atomic_bool damaged;
+  atomic_bool unsynced;               /* something was written since the last sync */
   _Atomic uint64_t background_errors; /* RocksDB's count, as far as they were dealt with */
 };
 
