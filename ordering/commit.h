@@ -42,7 +42,8 @@ struct hb_put_frontier {
 struct hb_put_unprocessed {
   uint64_t stream;
   enum hb_outcome outcome;
-  const struct hb_event *event; /* the batch's */
+  bool was_stored; /* answered so by an earlier commit: no batch is told of the refusal */
+  const struct hb_event *event; /* the batch's, or a bundle's (was_stored) */
   uint64_t content_hash;
   struct hb_receipt receipt;
 };

@@ -73,18 +73,19 @@ static bool fits(const struct hb_ordering *core, const struct hb_core_stream *st
 }
 
 static bool keep(struct hb_ordering *core, struct hb_core_stream *stream, enum hb_outcome outcome,
-                 const struct hb_event *event, struct hb_receipt receipt, bool always) {
+                 const struct hb_event *event, struct hb_receipt receipt, bool was_stored) {
   uint64_t hash = hb_event_content_hash(event);
   uint64_t name = name_of(outcome, event->sequence, hash);
   if (!contains(&stream->kept, name)) {
     uint64_t cost = (uint64_t)event->frame_size + ROW_BYTES;
-    if (!always && !fits(core, stream, cost)) return false;
+    if (!was_stored && !fits(core, stream, cost)) return false;
     stream->record.counters.unprocessed_bytes += cost;
     add(core, &stream->kept, name);
   }
   hb_outbox_touch(core, stream);
   hb_outbox_unprocessed(core, (struct hb_put_unprocessed){.stream = stream->id,
                                                           .outcome = outcome,
+                                                          .was_stored = was_stored,
                                                           .event = event,
                                                           .content_hash = hash,
                                                           .receipt = receipt});

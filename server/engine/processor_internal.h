@@ -190,6 +190,8 @@ void hb_processors_look(struct hb_engine *engine);
 /* What was refused of an answered batch, for who keeps statuses. Sequencer's thread. */
 void hb_processors_note_refusals(struct hb_engine *engine, const struct hb_stream *stream,
                                  const struct hb_batch *batch);
+/* What a written commit moved aside though it had been answered STORED. Sequencer's thread. */
+void hb_processors_note_moved(struct hb_engine *engine, const struct hb_commit *commit);
 /* Into the host's statuses; true: there were any. Its thread. */
 bool hb_processor_count_refusals(struct hb_processor *processor, int64_t frontier);
 

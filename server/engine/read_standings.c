@@ -3,7 +3,11 @@
  * What waits is counted where it waits, the log above the processor's place and the bundles above
  * the frontier, so no counter can be wrong about it. Place and counts are read until both are of
  * one commit; what is released while the bundles are looked through may be missing, as in a picture
- * of something that moves. In steps: others read in between. */
+ * of something that moves. In steps: others read in between.
+ *
+ * In PER_KEY mode a bundle numbers its events from 0 and may name some that left it, so the key's
+ * record says which wait: those at or above its `next`. It is read after the frontier: what is
+ * released in between is at worst missing, never counted twice. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -11,6 +15,7 @@
 #include "server/engine/cursor_internal.h"
 #include "server/engine/engine_internal.h"
 #include "server/engine/read_internal.h"
+#include "storage/keys.h"
 #include "storage/processor.h"
 
 enum { TRIES = 100 };
@@ -20,14 +25,18 @@ struct hb_standings_pass {
   struct hb_read *read;
   const struct hb_slice *keys;
   size_t count;
-  int64_t next; /* of the log */
+  int64_t *waits_from; /* owned; PER_KEY: for each key, what is held below it is released */
+  int64_t next;        /* of the log */
   int64_t frontier;
   bool has_after; /* bundles up to `after` were looked at */
   struct hb_bundle_id after;
   int64_t budget; /* bytes of this step */
 };
 
-void hb_standings_done(struct hb_standings_pass *pass) { free(pass); }
+void hb_standings_done(struct hb_standings_pass *pass) {
+  if (pass) free(pass->waits_from);
+  free(pass);
+}
 
 /* ---- what is committed */
 
@@ -58,6 +67,19 @@ static enum hb_code read_committed(struct hb_standings_pass *pass, int64_t *out_
   return code;
 }
 
+static enum hb_code read_records(struct hb_standings_pass *pass, struct hb_err *err) {
+  pass->waits_from = hb_calloc(pass->count + 1, sizeof *pass->waits_from);
+  enum hb_code code = HB_OK;
+  for (size_t i = 0; code == HB_OK && i < pass->count; i++) {
+    bool found;
+    struct hb_key_record record;
+    code = hb_key_record_read(pass->engine->store, pass->read->stream->id, pass->keys[i], &found,
+                              &record, err);
+    pass->waits_from[i] = code == HB_OK && found ? record.next : INT64_MIN;
+  }
+  return code;
+}
+
 enum hb_code hb_standings_begin(struct hb_engine *engine, struct hb_read *read,
                                 const struct hb_slice *keys, size_t count,
                                 struct hb_standings_pass **out, struct hb_err *err) {
@@ -76,6 +98,8 @@ enum hb_code hb_standings_begin(struct hb_engine *engine, struct hb_read *read,
   } else {
     pass->next = pass->frontier = INT64_MIN; /* whatever waits is held */
   }
+  bool per_key = hb_stream_mode(read->stream) == HB_MODE_PER_KEY;
+  if (code == HB_OK && per_key) code = read_records(pass, err);
   return code;
 }
 
@@ -97,19 +121,26 @@ static struct hb_key_standing *find(struct hb_standings_pass *pass, struct hb_sl
   return NULL;
 }
 
+static void count_event(struct hb_key_standing *standing, const struct hb_event *event) {
+  int64_t sequence = event->sequence;
+  if (!standing->waiting || sequence < standing->earliest) standing->earliest = sequence;
+  if (!standing->waiting || sequence > standing->latest) standing->latest = sequence;
+  standing->waiting++;
+  if (event->flags & HB_EVENT_LAST) standing->status.last_received = true;
+}
+
+/* `held`: of a bundle, where all events from `first` on may wait. */
 static enum hb_code count_block(struct hb_standings_pass *pass, const struct hb_block *block,
-                                int64_t from, struct hb_err *err) {
-  for (uint32_t i = hb_block_find(block, from); i < block->count; i++) {
+                                uint32_t first, bool held, struct hb_err *err) {
+  for (uint32_t i = first; i < block->count; i++) {
     struct hb_event event;
     enum hb_code code = hb_scan_frame(hb_block_frame(block, i), &event, err);
     if (code != HB_OK) return code;
     struct hb_key_standing *standing = find(pass, hb_event_key(&event));
     if (!standing) continue;
-    int64_t sequence = hb_block_sequence(block, i);
-    if (!standing->waiting || sequence < standing->earliest) standing->earliest = sequence;
-    if (!standing->waiting || sequence > standing->latest) standing->latest = sequence;
-    standing->waiting++;
-    if (event.flags & HB_EVENT_LAST) standing->status.last_received = true;
+    size_t index = (size_t)(standing - pass->read->standings);
+    bool left = held && pass->waits_from && event.sequence < pass->waits_from[index];
+    if (!left) count_event(standing, &event);
   }
   return HB_OK;
 }
@@ -122,7 +153,7 @@ static enum hb_code count_log(struct hb_standings_pass *pass, struct hb_err *err
     bool more;
     code = hb_cursor_next(&cursor, pass->frontier, &more, err);
     if (code != HB_OK || !more) break;
-    code = count_block(pass, &cursor.block, pass->next, err);
+    code = count_block(pass, &cursor.block, hb_block_find(&cursor.block, pass->next), false, err);
     if (code != HB_OK) break;
     pass->next = cursor.next;
     pass->budget -= (int64_t)cursor.bytes->size;
@@ -143,7 +174,10 @@ static bool visit_bundle(void *context, struct hb_bundle_id id, struct hb_slice 
   struct hb_standings_pass *pass = visit->pass;
   struct hb_block block;
   visit->code = hb_block_decode(bytes, &block, visit->err);
-  if (visit->code == HB_OK) visit->code = count_block(pass, &block, pass->frontier, visit->err);
+  if (visit->code == HB_OK) {
+    uint32_t first = pass->waits_from ? 0 : hb_block_find(&block, pass->frontier);
+    visit->code = count_block(pass, &block, first, true, visit->err);
+  }
   pass->has_after = true;
   pass->after = id;
   pass->budget -= (int64_t)bytes.size;

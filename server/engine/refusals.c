@@ -3,7 +3,8 @@
  * An event that is not stored leaves no trace that could be counted later, so it is noted when it
  * is answered. Notes are kept in memory until the processor's next bundle, within a bound; a crash
  * costs them, and so does whoever sends refused events faster than they can be counted. A full
- * window is no refusal: the event comes again. */
+ * window is no refusal: the event comes again. What was held below where its key turned out to
+ * begin is noted with the commit that keeps it aside. */
 #include "base/endian.h"
 #include "server/engine/engine_internal.h"
 
@@ -25,24 +26,33 @@ static bool is_refused(enum hb_outcome outcome) {
   return false;
 }
 
-static void append(struct hb_buf *out, const struct hb_event *event, bool duplicate) {
+/* With the processor's mutex. */
+static void append(struct hb_processor *processor, const struct hb_event *event, bool duplicate) {
+  struct hb_buf *out = &processor->refused;
+  if (out->size >= NOTES_BYTES) return;
   struct hb_slice key = hb_event_key(event);
   uint8_t head[5] = {duplicate};
   hb_put_u32_le(head + 1, (uint32_t)key.size);
   hb_buf_append(out, head, sizeof head);
   hb_buf_append(out, key.data, key.size);
+  processor->news = true;
 }
 
 static void note(struct hb_processor *processor, const struct hb_batch *batch) {
   pthread_mutex_lock(&processor->mutex);
-  for (uint32_t i = 0; i < batch->count && processor->refused.size < NOTES_BYTES; i++) {
+  for (uint32_t i = 0; i < batch->count; i++) {
     enum hb_outcome outcome = batch->decisions[i].outcome;
-    if (!is_refused(outcome)) continue;
-    append(&processor->refused, &batch->events[i], outcome == HB_OUTCOME_DUPLICATE);
-    processor->news = true;
+    if (is_refused(outcome)) {
+      append(processor, &batch->events[i], outcome == HB_OUTCOME_DUPLICATE);
+    }
   }
   if (processor->news) pthread_cond_broadcast(&processor->changed);
   pthread_mutex_unlock(&processor->mutex);
+}
+
+static bool counts(const struct hb_processor *processor, uint64_t stream) {
+  return processor->id.stream == stream && !processor->gone &&
+         processor->config.key_status != HB_KEY_STATUS_OFF;
 }
 
 void hb_processors_note_refusals(struct hb_engine *engine, const struct hb_stream *stream,
@@ -51,8 +61,23 @@ void hb_processors_note_refusals(struct hb_engine *engine, const struct hb_strea
   if (all->count == 0 || batch->error.code != HB_OK) return;
   for (size_t i = 0; i < all->count; i++) { /* the sequencer alone changes the list */
     struct hb_processor *processor = all->items[i];
-    bool counts = processor->id.stream == stream->id && !processor->gone &&
-                  processor->config.key_status != HB_KEY_STATUS_OFF;
-    if (counts) note(processor, batch);
+    if (counts(processor, stream->id)) note(processor, batch);
   }
+}
+
+static void note_moved(struct hb_processor *processor, const struct hb_commit *commit) {
+  pthread_mutex_lock(&processor->mutex);
+  for (size_t i = 0; i < commit->unprocessed_count; i++) {
+    const struct hb_put_unprocessed *put = &commit->unprocessed[i];
+    bool moved = put->was_stored && counts(processor, put->stream);
+    if (moved) append(processor, put->event, false);
+  }
+  if (processor->news) pthread_cond_broadcast(&processor->changed);
+  pthread_mutex_unlock(&processor->mutex);
+}
+
+void hb_processors_note_moved(struct hb_engine *engine, const struct hb_commit *commit) {
+  const struct hb_processors *all = &engine->processors;
+  if (commit->unprocessed_count == 0) return;
+  for (size_t i = 0; i < all->count; i++) note_moved(all->items[i], commit);
 }

@@ -154,6 +154,7 @@ bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit 
   put_extras(engine, commit->number);
   if (!apply(engine, commit->number, commit->durable, NULL)) return false;
   hb_publish_keep(engine, commit);
+  hb_processors_note_moved(engine, commit);
   bool durable = commit->durable;
   hb_ordering_committed(sequencer->core, commit);
   if (durable) {
