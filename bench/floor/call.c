@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/frame/wire.h"
+#include "base/handoff.h"
 #include "bench/floor/floor.h"
 
 enum { ANSWER_BYTES = 256 << 10, ANSWER_ENTRIES = 64 };
@@ -151,9 +152,15 @@ void hb_floor_job_answer(struct hb_floor_job *job) {
 
 /* ---- Subscribe */
 
+static void release_frames(void *frames) {
+  hb_handoff_take(frames);
+  hb_bytes_unref(frames);
+}
+
 static grpc_slice slice_of(struct hb_bytes *frames) {
+  hb_handoff_give(frames);
   return grpc_slice_new_with_user_data((void *)(uintptr_t)frames->data, frames->size,
-                                       (void (*)(void *))hb_bytes_unref, frames);
+                                       release_frames, frames);
 }
 
 static void send_entries(struct hb_floor_call *call, const struct hb_floor_entry *entries,

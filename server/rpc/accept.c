@@ -3,7 +3,7 @@
 #include <grpc/slice.h>
 
 #include "base/assert.h"
-#include "server/rpc/handoff.h"
+#include "base/handoff.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/methods.h"
 

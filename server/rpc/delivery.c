@@ -8,7 +8,7 @@
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
 #include "base/frame/wire.h"
-#include "server/rpc/handoff.h"
+#include "base/handoff.h"
 
 /* A slice by reference costs an allocation and a count; below this a copy is cheaper. */
 enum { REFERENCE_FROM_BYTES = 1024 };

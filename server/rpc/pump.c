@@ -15,8 +15,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/handoff.h"
 #include "server/rpc/container.h"
-#include "server/rpc/handoff.h"
 
 struct hb_pump {
   pthread_t thread;

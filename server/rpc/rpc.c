@@ -17,9 +17,9 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/handoff.h"
 #include "base/log.h"
 #include "server/rpc/container.h"
-#include "server/rpc/handoff.h"
 #include "server/rpc/lane.h"
 #include "server/rpc/listener.h"
 

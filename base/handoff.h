@@ -1,8 +1,8 @@
 /* Hand-overs that go through gRPC, told to ThreadSanitizer: gRPC is not instrumented, so its locks
  * are not seen, and what one thread wrote before and another reads after would look like a race.
  * Nothing in other builds. */
-#ifndef HB_SERVER_RPC_HANDOFF_H
-#define HB_SERVER_RPC_HANDOFF_H
+#ifndef HB_BASE_HANDOFF_H
+#define HB_BASE_HANDOFF_H
 
 #if defined(__SANITIZE_THREAD__)
 #define HB_TSAN 1
