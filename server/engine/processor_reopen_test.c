@@ -10,6 +10,7 @@
 /* cmocka needs the ones above */
 #include <cmocka.h>
 #include <libgen.h>
+#include <limits.h>
 #include <poll.h>
 
 #include "base/alloc.h"
@@ -410,7 +411,7 @@ static void user_code_holds_up_no_store(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv) {
-  char path[sizeof library_folder];
+  char path[PATH_MAX];
   if (argc != 2 || !realpath(argv[1], path)) {
     fprintf(stderr, "usage: %s PATH/ordered.so\n", argv[0]);
     return 2;
