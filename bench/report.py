@@ -138,8 +138,10 @@ class Figures:
             rows.append(["append 512 B and fdatasync, p50", spread(point, "device_sync_p50_us", 1e-3, 2) + " ms"])
             rows.append(["the same, p99", spread(point, "device_sync_p99_us", 1e-3, 2) + " ms"])
             rows.append(["one file from start to end, synced", spread(point, "device_bytes_per_second", 1e-6) + " MB/s"])
-        warning = "**Small sizes (`--quick`): not to be quoted.**\n\n" if self.data["quick"] else ""
-        return warning + table(["", ""], rows, right_from=2)
+        return self.warning() + table(["", ""], rows, right_from=2)
+
+    def warning(self):
+        return "**Small sizes (`--quick`): not to be quoted.**\n\n" if self.data["quick"] else ""
 
     def goals(self):
         rows = []
@@ -154,7 +156,7 @@ class Figures:
             rows.append([f'`{goal["row"]}`', goal["what"], limit, aim,
                          short(goal["value"]) + (unit if goal["value"] is not None else ""),
                          f"**{verdict}**" if verdict == "NOT MET" else verdict])
-        return table(["row", "what", "asked for", "aim", "measured", ""], rows, right_from=2)
+        return self.warning() + table(["row", "what", "asked for", "aim", "measured", ""], rows, right_from=2)
 
     def missed(self):
         lines = []
