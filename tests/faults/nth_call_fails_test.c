@@ -118,11 +118,12 @@ static bool fail_at(struct fixture *fixture, struct hb_fault_plan plan) {
   hb_faultfs_power_loss(plan.at);
   hb_told_power_lost(fixture->told);
   how = subject->look(&fixture->input, fixture->path, fixture->told);
-  const char *what = hb_check_found(&fixture->input, fixture->told);
-  if (how != HB_END_OK || fixture->told->code || what) {
+  bool opened = how == HB_END_OK && !fixture->told->code;
+  const char *what = opened ? hb_check_found(&fixture->input, fixture->told) : "it does not open";
+  if (what) {
     print_message("failed: %s\n", where);
     print_where(plan);
-    fail_msg("afterwards: %s %s", what ? what : "", fixture->told->message);
+    fail_msg("afterwards: %s: %s", what, fixture->told->message);
   }
   end(fixture);
   return hit;
