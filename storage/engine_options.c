@@ -154,7 +154,7 @@ enum hb_code hb_rocks_setup_init(struct hb_rocks_setup *setup, const struct hb_r
   char *text = NULL;
   rocksdb_options_t *parsed = rocksdb_options_create();
   /* What the C interface has no setter for. */
-  rocksdb_get_options_from_string(db, "avoid_flush_during_recovery=false", parsed, &text);
+  rocksdb_get_options_from_string(db, "avoid_flush_during_recovery=false;strict_bytes_per_sync=true", parsed, &text);
   rocksdb_options_destroy(db);
   db = parsed;
   rocksdb_options_set_create_if_missing(db, from->create);
