@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HB_PAGE_SPANS = 256 };
+enum { HB_PAGE_SPANS = 128 };
 
 /* 24 bytes; which arm is used is its owner's choice, the pages look at `start` only. */
 struct hb_span {
