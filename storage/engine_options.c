@@ -8,6 +8,11 @@
 enum { KIB = 1024, MIB = 1024 * KIB };
 enum { LOG_FATAL_ONLY = 4 }; /* InfoLogLevel::FATAL_LEVEL; the C interface has no name for it */
 
+/* What the C interface has no setter for. The last one: RocksDB does not go on by itself after a
+ * failed write (I6). */
+static const char OPTIONS_WITHOUT_SETTER[] =
+    "avoid_flush_during_recovery=false;strict_bytes_per_sync=true;max_bgerror_resume_count=0";
+
 enum layout {
   SMALL,   /* few rows, often rewritten or not used yet: a small buffer */
   BLOCKS,  /* large values that are read by ranges and are not compressible enough to try */
@@ -153,8 +158,7 @@ enum hb_code hb_rocks_setup_init(struct hb_rocks_setup *setup, const struct hb_r
   rocksdb_options_t *db = rocksdb_options_create();
   char *text = NULL;
   rocksdb_options_t *parsed = rocksdb_options_create();
-  /* What the C interface has no setter for. */
-  rocksdb_get_options_from_string(db, "avoid_flush_during_recovery=false;strict_bytes_per_sync=true", parsed, &text);
+  rocksdb_get_options_from_string(db, OPTIONS_WITHOUT_SETTER, parsed, &text);
   rocksdb_options_destroy(db);
   db = parsed;
   rocksdb_options_set_create_if_missing(db, from->create);
