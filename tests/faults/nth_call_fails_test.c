@@ -30,6 +30,7 @@ struct fixture {
   bool begun;
   uint64_t failed;  /* runs that ended with an error */
   uint64_t aborted; /* runs that RocksDB ended by itself */
+  uint64_t refused; /* see refused_for_lost_log */
 };
 
 static int remove_one(const char *path, const struct stat *stat_of, int kind, struct FTW *ftw) {
@@ -94,6 +95,21 @@ static void check_failure(const struct fixture *fixture, struct hb_fault_plan pl
   }
 }
 
+/* A log that was full before all of it was synced (ASYNC) is synced by the next commit and by a
+ * flush. Where the commit's sync fails and that of the flush, of the same file, does not, the power
+ * loss takes what RocksDB believes to be on the disk. Then the store is refused and says so, which
+ * is all that can be done (docs/FAULTS.md). Only then: the file must be the one whose sync failed.
+ */
+static bool refused_for_lost_log(struct fixture *fixture, enum hb_end how, const char *where) {
+  static const char sync[] = "fdatasync /data/";
+  if (how != HB_END_OK || fixture->told->code != HB_CORRUPT) return false;
+  if (strncmp(where, sync, sizeof sync - 1) != 0 || !strstr(where, ".log")) return false;
+  if (!strstr(fixture->told->message, where + sizeof sync - 1)) return false;
+  print_message("%s failed and the power went: %s\n", where, fixture->told->message);
+  fixture->refused++;
+  return true;
+}
+
 /* False: the run made fewer calls than that. */
 static bool fail_at(struct fixture *fixture, struct hb_fault_plan plan) {
   begin(fixture, plan);
@@ -118,6 +134,10 @@ static bool fail_at(struct fixture *fixture, struct hb_fault_plan plan) {
   hb_faultfs_power_loss(plan.at);
   hb_told_power_lost(fixture->told);
   how = subject->look(&fixture->input, fixture->path, fixture->told);
+  if (refused_for_lost_log(fixture, how, where)) {
+    end(fixture);
+    return hit;
+  }
   bool opened = how == HB_END_OK && !fixture->told->code;
   const char *what = opened ? hb_check_found(&fixture->input, fixture->told) : "it does not open";
   if (what) {
@@ -145,8 +165,9 @@ static void fail_each(struct fixture *fixture, enum hb_fault fault, int error, u
     runs++;
   }
   print_message("%" PRIu64 " calls failed; %" PRIu64 " runs ended by it, %" PRIu64
-                " by an abort of RocksDB\n",
-                runs, fixture->failed, fixture->aborted);
+                " by an abort of RocksDB; %" PRIu64 " stores refused\n",
+                runs, fixture->failed, fixture->aborted, fixture->refused);
+  assert_true(fixture->refused <= 1 + runs / 20);
   assert_true(runs >= 200 / stride);
 }
 
