@@ -97,6 +97,23 @@ struct hb_fetch {
   uint32_t slot;
   struct hb_bundle_id id;
   size_t bytes;
+  bool keyed; /* of a PER_KEY stream */
+};
+
+struct hb_key_frames;
+struct hb_key_waiting;
+
+/* Bundles of PER_KEY streams in memory and on their way, all streams. */
+struct hb_key_memory {
+  struct hb_key_frames *oldest; /* in memory, by when they came there */
+  struct hb_key_frames *newest;
+  size_t bytes;
+  size_t pinned_bytes;          /* of them, those that releases go on with */
+  size_t rewrite_bytes;         /* of them, fetched for a rewrite */
+  size_t spilled;               /* bundles not in memory */
+  struct hb_key_waiting *first; /* bundles that releases wait for, in turn */
+  struct hb_key_waiting *last;
+  size_t fetches_bytes; /* out */
 };
 
 struct hb_ordering {
@@ -108,7 +125,7 @@ struct hb_ordering {
   size_t index_bytes;    /* pages, bundle tables, kept refusals of all streams */
   size_t resident_bytes; /* bundles in memory, all streams */
   size_t spilled;        /* bundles not in memory, all streams */
-  size_t key_held_bytes; /* bundles of PER_KEY streams, all in memory */
+  struct hb_key_memory key_memory;
   struct hb_key_idle idle_keys;
   size_t entry_overhead; /* of one event in a block, at most */
   size_t block_overhead;
@@ -370,6 +387,17 @@ void hb_per_key_hold(struct hb_ordering *core);
 /* release.c */
 void hb_per_key_walk(struct hb_walk *walk);
 bool hb_per_key_is_releasing(const struct hb_per_key *per_key);
+/* residency.c: what memory holds stays within key_held_memory_max; FETCHes that are needed,
+ * appended to the plan; one that came back (`block` NULL: it failed); failed ones may be tried
+ * again; whether a key waits for this bundle. */
+void hb_key_memory_trim(struct hb_ordering *core);
+void hb_key_memory_plan(struct hb_ordering *core);
+/* False: gone or there meanwhile. */
+bool hb_key_memory_take_fetch(const struct hb_core_stream *stream, uint32_t slot);
+void hb_key_memory_fetched(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot,
+                           struct hb_bytes *block);
+void hb_key_memory_retry(struct hb_per_key *per_key);
+bool hb_key_memory_waits_for(const struct hb_ordering *core, struct hb_bundle_id id);
 /* decide.c: sparse bundles are rewritten and rows of keys put; the round is over; the commit is. */
 void hb_per_key_close(struct hb_ordering *core);
 void hb_per_key_round_done(struct hb_ordering *core);

@@ -164,6 +164,7 @@ void hb_ordering_committed(struct hb_ordering *core, const struct hb_commit *com
   hb_outbox_clear(core);
   hb_residency_retry(core);
   hb_residency_trim(core);
+  hb_key_memory_trim(core);
   hb_rewrite_look(core);
   core->fetch_stale = true;
 }

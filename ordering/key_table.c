@@ -130,7 +130,7 @@ static void forget(struct hb_ordering *core, struct hb_key_state *key) {
 }
 
 void hb_key_settle(struct hb_ordering *core, struct hb_key_state *key) {
-  bool needed = key->pins || key->group || hb_key_list_count(&key->held) ||
+  bool needed = key->pins || key->group || key->asides || hb_key_list_count(&key->held) ||
                 key->flags & (HB_KEY_READY | HB_KEY_CHANGED | HB_KEY_IDLE);
   if (needed) return;
   if (key->flags & HB_KEY_KNOWN) {

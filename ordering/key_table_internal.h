@@ -20,22 +20,25 @@ struct hb_ordering;
 struct hb_per_key;
 
 enum hb_key_flag {
-  HB_KEY_KNOWN = 1,  /* the record was read */
-  HB_KEY_IDLE = 2,   /* in the core's list of idle keys */
-  HB_KEY_READY = 4,  /* in the stream's queue of keys to release from */
-  HB_KEY_CHANGED = 8 /* its record goes with this commit */
+  HB_KEY_KNOWN = 1,   /* the record was read */
+  HB_KEY_IDLE = 2,    /* in the core's list of idle keys */
+  HB_KEY_READY = 4,   /* in the stream's queue of keys to release from */
+  HB_KEY_CHANGED = 8, /* its record goes with this commit */
+  HB_KEY_WAITS = 16   /* in the list of a bundle that is not in memory */
 };
 
 struct hb_key_state {
   struct hb_key_state *older; /* while idle */
   struct hb_key_state *newer;
-  struct hb_key_state *ready_next; /* while ready */
+  struct hb_key_state *ready_next; /* while ready, and while it waits */
   struct hb_per_key *owner;
   uint64_t hash;
   struct hb_key_record record; /* valid where known */
   struct hb_key_list held;
   uint64_t gaps;                 /* below what is held */
   uint32_t flags;                /* enum hb_key_flag */
+  uint32_t woken;                /* slot + 1 of the bundle that came for it; 0 = none */
+  uint32_t asides;               /* events below `first` that are not kept aside yet */
   uint32_t pins;                 /* batches that asked for the record and are not decided */
   size_t group;                  /* in the round, + 1 */
   const struct hb_batch *asking; /* who asked last: asks once for all its events */

@@ -120,8 +120,14 @@ size_t hb_ordering_batch_bytes(const struct hb_ordering *core);
 
 /* ---- NEED: content to be compared, read elsewhere */
 
-/* The last two are questions about a key (struct hb_need_key). */
-enum hb_place_kind { HB_PLACE_LOG, HB_PLACE_BUNDLE, HB_PLACE_KEY_RECORD, HB_PLACE_KEY_CONTENT };
+/* The last three are questions about a key (struct hb_need_key). */
+enum hb_place_kind {
+  HB_PLACE_LOG,
+  HB_PLACE_BUNDLE,
+  HB_PLACE_KEY_RECORD,
+  HB_PLACE_KEY_CONTENT,
+  HB_PLACE_KEY_HELD
+};
 
 struct hb_need_item {
   uint32_t index; /* of the event in the batch */
@@ -137,13 +143,17 @@ struct hb_need_item {
  * KEY_CONTENT: compare with the released event of that key and sequence; `record` tells where it
  * may lie: a key's events ascend in the log, so that of sequence s is at or above
  * first_position + (s - first), at or below last_position - (next - 1 - s). Answers: EQUAL,
- * DIFFERENT, TRUNCATED. */
+ * DIFFERENT, TRUNCATED.
+ * KEY_HELD: compare with event number `at` of a bundle. Answers: EQUAL, DIFFERENT, and MOVED where
+ * the bundle is gone. */
 struct hb_need_key {
   uint32_t index; /* of the event in the batch */
   enum hb_place_kind place;
   enum hb_verdict verdict;
   bool found;
   struct hb_key_record record;
+  struct hb_bundle_id bundle;
+  uint32_t at;
 };
 
 /* Items ascend by sequence. The reader compares each with batch->events[index] (hb_event_same):

@@ -6,8 +6,8 @@
  *
  * A key begins at the stream's first_sequence. Where none is stated it begins at the lowest event
  * flagged `initial` of the first commit that has one; until then its events wait. What was held
- * below is then kept aside as BEFORE_FIRST: it was stored, so no quota applies. Once a key has
- * begun, `initial` means nothing any more. */
+ * below is then kept aside as BEFORE_FIRST, by a rewrite of its bundle (per_key_rewrite.c): it was
+ * stored, so no quota applies. Once a key has begun, `initial` means nothing any more. */
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "ordering/per_key_internal.h"
@@ -83,17 +83,6 @@ static size_t end_of_copies(const struct hb_round *round, size_t from, size_t en
   return to;
 }
 
-/* ---- held content */
-
-static enum hb_verdict compare_held(const struct hb_per_key *per_key,
-                                    const struct hb_keyed_entry *entry,
-                                    const struct hb_event *event) {
-  struct hb_event held;
-  enum hb_code code = hb_scan_frame(hb_key_bundle_frame(per_key, entry), &held, NULL);
-  HB_ASSERT(code == HB_OK); /* it was scanned before it was stored, and the block is checked */
-  return hb_event_same(&held, event) ? HB_VERDICT_EQUAL : HB_VERDICT_DIFFERENT;
-}
-
 /* ---- where a key begins */
 
 /* Whether one of the copies [from, to) that is stored, or will be, says that it is the first. */
@@ -105,30 +94,11 @@ static bool says_initial(const struct hb_ordering *core, const struct hb_key_sta
   for (size_t i = from; i < to; i++) {
     const struct hb_event *event = event_of(round, &round->items[i]);
     if (!(event->flags & HB_EVENT_INITIAL)) continue;
-    bool same = held ? compare_held(key->owner, held, event) == HB_VERDICT_EQUAL
+    bool same = held ? decision_of(round, &round->items[i])->verdict == HB_VERDICT_EQUAL
                      : hb_event_same(first, event);
     if (same) return true;
   }
   return false;
-}
-
-static void move_aside(struct hb_ordering *core, struct hb_key_state *key,
-                       const struct hb_keyed_entry *entry) {
-  struct hb_per_key *per_key = key->owner;
-  struct hb_key_moved *moved = hb_calloc(1, sizeof *moved);
-  moved->bytes = hb_bytes_ref(per_key->bundles[entry->slot].bytes);
-  enum hb_code code = hb_scan_frame(hb_key_bundle_frame(per_key, entry), &moved->event, NULL);
-  HB_ASSERT(code == HB_OK);
-  hb_reserve((void **)&per_key->moved, &per_key->moved_cap, per_key->moved_count + 1,
-             sizeof(struct hb_key_moved *));
-  per_key->moved[per_key->moved_count++] = moved;
-  struct hb_core_stream *stream = per_key->stream;
-  hb_keep_stored(core, stream, HB_OUTCOME_BEFORE_FIRST, &moved->event,
-                 hb_key_bundle_receipt(per_key, entry));
-  stream->record.counters.before_first++;
-  stream->record.counters.stored--;
-  hb_key_bundle_take(per_key, entry);
-  per_key->held_events--;
 }
 
 static void begin_at(struct hb_ordering *core, struct hb_key_state *key, int64_t first) {
@@ -137,11 +107,14 @@ static void begin_at(struct hb_ordering *core, struct hb_key_state *key, int64_t
   key->record.first = key->record.next = first;
   size_t below = 0;
   for (size_t i = key->held.from; i < key->held.to; i++, below++) {
-    if (key->held.entries[i].sequence >= first) break;
-    move_aside(core, key, &key->held.entries[i]);
+    const struct hb_keyed_entry *entry = &key->held.entries[i];
+    if (entry->sequence >= first) break;
+    per_key->bundles[entry->slot].asides++;
+    key->asides++;
+    per_key->asides++;
+    hb_key_bundle_consider(core, per_key, entry->slot);
   }
   hb_key_list_pop(&key->held, below, &core->index_bytes);
-  hb_key_bundle_drop_drained(core, per_key);
   per_key->gaps -= key->gaps;
   key->gaps = hb_key_list_gaps(&key->held, true, first);
   per_key->gaps += key->gaps;
@@ -183,10 +156,6 @@ static void sort_out(struct hb_ordering *core, const struct hb_key_group *group,
   }
   for (size_t i = from; i < to; i++) {
     const struct hb_item *item = &round->items[i];
-    if (held) {
-      decision_of(round, item)->verdict =
-          (uint8_t)compare_held(key->owner, held, event_of(round, item));
-    }
     hb_admit_verdict(core, stream, item);
   }
 }
@@ -257,11 +226,11 @@ static enum hb_reason reason_to_refuse(const struct adding *adding, const struct
   if (per_key->gaps >= limits->gaps_max && gap_change(adding, first->sequence) > 0) {
     return HB_REASON_GAPS;
   }
-  if (per_key->held_events >= limits->held_events_max) return HB_REASON_HELD_EVENTS;
+  if (per_key->held_events - per_key->asides >= limits->held_events_max)
+    return HB_REASON_HELD_EVENTS;
   if (per_key->held_bytes + bytes > limits->held_bytes_max) return HB_REASON_HELD_BYTES;
   size_t entries = (per_key->adding_count + 1) * 2 * sizeof *per_key->adding;
-  if (core->index_bytes + entries > core->options.limits.held_index_max ||
-      core->key_held_bytes + bytes > core->options.limits.key_held_memory_max) {
+  if (core->index_bytes + entries > core->options.limits.held_index_max) {
     return HB_REASON_SERVER_MEMORY;
   }
   return HB_REASON_NONE;

@@ -2,17 +2,15 @@
  *
  * A commit makes one bundle of what it holds, over all keys, cut at bundle_bytes. Its events leave
  * it in any order, so it counts those that wait; when none does the commit that releases the last
- * one deletes it. A sparse one (less than a quarter waits) keeps disk and memory for what is gone,
- * a tiny one costs a row: when enough of them gathered, or they waste a bundle's worth, a commit
- * that comes anyway puts what waits of them into new ones. Old and new change places in it (I10).
- */
+ * one deletes it. What waits of a bundle in bytes is taken from its share in the events: their
+ * sizes are not known while it is on disk only. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "ordering/per_key_internal.h"
 
-enum { TINY_BYTES = 4096, TINY_PER_BUNDLE = 16, REWRITE_SPARSE = 16, REWRITE_TINY = 64 };
+enum { TINY_BYTES = 4096, TINY_PER_BUNDLE = 16 };
 
 /* ---- the table */
 
@@ -28,35 +26,52 @@ uint32_t hb_key_bundle_create(struct hb_ordering *core, struct hb_per_key *per_k
     core->index_bytes += (per_key->bundles_cap - before) * sizeof *per_key->bundles;
     slot = (uint32_t)per_key->bundles_count++;
   }
-  per_key->bundles[slot] = (struct hb_key_bundle){.commit = commit, .part = part, .used = true};
+  per_key->bundles[slot] =
+      (struct hb_key_bundle){.commit = commit, .part = part, .flags = HB_KEY_BUNDLE_USED};
+  core->key_memory.spilled++; /* until it is made */
   return slot;
+}
+
+size_t hb_key_bundle_live_bytes(const struct hb_key_bundle *bundle) {
+  if (!bundle->count) return 0;
+  return (size_t)((uint64_t)bundle->frames_bytes * bundle->live / bundle->count);
+}
+
+static void set_live(struct hb_per_key *per_key, struct hb_key_bundle *bundle, uint32_t live) {
+  per_key->live_bytes -= hb_key_bundle_live_bytes(bundle);
+  bundle->live = live;
+  per_key->live_bytes += hb_key_bundle_live_bytes(bundle);
 }
 
 void hb_key_bundle_set(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot,
                        struct hb_bytes *bytes, const struct hb_block *block) {
   struct hb_key_bundle *bundle = &per_key->bundles[slot];
-  bundle->bytes = hb_bytes_ref(bytes);
-  bundle->block = *block;
-  bundle->count = bundle->live = block->count;
-  bundle->live_bytes = block->frames.size;
-  per_key->live_bytes += bundle->live_bytes;
+  bundle->count = block->count;
+  bundle->frames_bytes = block->frames.size;
+  bundle->disk_bytes = bytes->size;
+  set_live(per_key, bundle, block->count);
   per_key->held_bytes += bytes->size;
-  core->key_held_bytes += bytes->size;
+  hb_key_memory_load(core, per_key, slot, bytes, block);
 }
 
 void hb_key_bundle_drop(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot) {
   struct hb_key_bundle *bundle = &per_key->bundles[slot];
-  per_key->live_bytes -= bundle->live_bytes;
-  per_key->held_bytes -= bundle->bytes->size;
-  core->key_held_bytes -= bundle->bytes->size;
-  hb_bytes_unref(bundle->bytes);
+  HB_ASSERT(!bundle->waiting && !(bundle->flags & HB_KEY_BUNDLE_FETCHING));
+  if (bundle->frames) hb_key_memory_spill(core, per_key, slot);
+  core->key_memory.spilled--;
+  set_live(per_key, bundle, 0);
+  per_key->held_bytes -= bundle->disk_bytes;
   *bundle = (struct hb_key_bundle){.next_free = per_key->free_slot};
   per_key->free_slot = slot;
 }
 
 void hb_key_bundle_done(struct hb_ordering *core, struct hb_per_key *per_key) {
   for (uint32_t slot = 0; slot < per_key->bundles_count; slot++) {
-    if (per_key->bundles[slot].bytes) hb_key_bundle_drop(core, per_key, slot);
+    const struct hb_key_bundle *bundle = &per_key->bundles[slot];
+    if (!(bundle->flags & HB_KEY_BUNDLE_USED)) continue;
+    hb_key_memory_forget(core, per_key, slot);
+    if (bundle->frames) hb_key_memory_spill(core, per_key, slot);
+    core->key_memory.spilled--;
   }
   core->index_bytes -= per_key->bundles_cap * sizeof *per_key->bundles;
   free(per_key->bundles);
@@ -64,66 +79,72 @@ void hb_key_bundle_done(struct hb_ordering *core, struct hb_per_key *per_key) {
 
 struct hb_slice hb_key_bundle_frame(const struct hb_per_key *per_key,
                                     const struct hb_keyed_entry *entry) {
-  return hb_block_frame(&per_key->bundles[entry->slot].block, entry->index);
+  return hb_block_frame(&per_key->bundles[entry->slot].frames->block, entry->index);
 }
 
 struct hb_receipt hb_key_bundle_receipt(const struct hb_per_key *per_key,
                                         const struct hb_keyed_entry *entry) {
-  return hb_block_receipt(&per_key->bundles[entry->slot].block, entry->index);
+  return hb_block_receipt(&per_key->bundles[entry->slot].frames->block, entry->index);
 }
 
 /* ---- what waits of a bundle */
 
-static bool is_sparse(const struct hb_key_bundle *bundle) {
+/* Less than a quarter of it waits. */
+bool hb_key_bundle_is_sparse(const struct hb_key_bundle *bundle) {
   return (uint64_t)bundle->live * 4 < bundle->count;
 }
 
-static bool is_tiny(const struct hb_ordering *core, const struct hb_key_bundle *bundle) {
-  return bundle->bytes->size < TINY_BYTES &&
-         bundle->bytes->size < core->options.bundle_bytes / TINY_PER_BUNDLE;
+bool hb_key_bundle_is_tiny(const struct hb_ordering *core, const struct hb_key_bundle *bundle) {
+  return bundle->disk_bytes < TINY_BYTES &&
+         bundle->disk_bytes < core->options.bundle_bytes / TINY_PER_BUNDLE;
 }
 
 void hb_key_bundle_consider(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot) {
   struct hb_key_bundle *bundle = &per_key->bundles[slot];
-  if (bundle->candidate || (!is_sparse(bundle) && !is_tiny(core, bundle))) return;
+  bool worth =
+      bundle->asides || hb_key_bundle_is_sparse(bundle) || hb_key_bundle_is_tiny(core, bundle);
+  if (!worth || bundle->flags & HB_KEY_BUNDLE_CANDIDATE) return;
   hb_reserve((void **)&per_key->candidates, &per_key->candidates_cap, per_key->candidates_count + 1,
              sizeof *per_key->candidates);
   per_key->candidates[per_key->candidates_count++] = slot;
-  bundle->candidate = true;
+  bundle->flags |= HB_KEY_BUNDLE_CANDIDATE;
 }
 
-void hb_key_bundle_take(struct hb_per_key *per_key, const struct hb_keyed_entry *entry) {
-  struct hb_key_bundle *bundle = &per_key->bundles[entry->slot];
-  size_t size = hb_key_bundle_frame(per_key, entry).size;
-  HB_ASSERT(bundle->live > 0);
-  bundle->live--;
-  bundle->live_bytes -= size;
-  per_key->live_bytes -= size;
-  if (bundle->live && !is_sparse(bundle)) return;
+void hb_key_bundle_forget(struct hb_per_key *per_key, uint32_t slot) {
+  struct hb_key_bundle *bundle = &per_key->bundles[slot];
+  HB_ASSERT(bundle->live > bundle->asides);
+  set_live(per_key, bundle, bundle->live - 1);
+}
+
+void hb_key_bundle_take(struct hb_per_key *per_key, uint32_t slot) {
+  hb_key_bundle_forget(per_key, slot);
+  const struct hb_key_bundle *bundle = &per_key->bundles[slot];
+  if (bundle->live && !hb_key_bundle_is_sparse(bundle)) return;
   hb_reserve((void **)&per_key->drained, &per_key->drained_cap, per_key->drained_count + 1,
              sizeof *per_key->drained);
-  per_key->drained[per_key->drained_count++] = entry->slot;
+  per_key->drained[per_key->drained_count++] = slot;
 }
 
-static struct hb_bundle_id id_of(const struct hb_per_key *per_key, uint32_t slot) {
+struct hb_bundle_id hb_key_bundle_id(const struct hb_per_key *per_key, uint32_t slot) {
   const struct hb_key_bundle *bundle = &per_key->bundles[slot];
   return (struct hb_bundle_id){
       .stream = per_key->stream->id, .commit = bundle->commit, .part = bundle->part};
 }
 
-static void delete_bundle(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot) {
-  hb_outbox_drained(core, id_of(per_key, slot));
+void hb_key_bundle_delete(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot) {
+  hb_outbox_drained(core, hb_key_bundle_id(per_key, slot));
   hb_key_bundle_drop(core, per_key, slot);
 }
 
 void hb_key_bundle_drop_drained(struct hb_ordering *core, struct hb_per_key *per_key) {
   for (size_t i = 0; i < per_key->drained_count; i++) {
     uint32_t slot = per_key->drained[i];
-    if (!per_key->bundles[slot].used) continue; /* it became sparse before, and is named twice */
+    if (!(per_key->bundles[slot].flags & HB_KEY_BUNDLE_USED))
+      continue; /* it became sparse before, and is named twice */
     if (per_key->bundles[slot].live) {
       hb_key_bundle_consider(core, per_key, slot);
     } else {
-      delete_bundle(core, per_key, slot);
+      hb_key_bundle_delete(core, per_key, slot);
     }
   }
   per_key->drained_count = 0;
@@ -134,7 +155,7 @@ void hb_key_bundle_drop_drained(struct hb_ordering *core, struct hb_per_key *per
 static void cut(struct hb_ordering *core, struct hb_per_key *per_key) {
   uint32_t slot = per_key->making;
   if (slot == HB_SLOT_NONE) return;
-  struct hb_bytes *bytes = hb_outbox_bundle(core, id_of(per_key, slot));
+  struct hb_bytes *bytes = hb_outbox_bundle(core, hb_key_bundle_id(per_key, slot));
   struct hb_block block;
   enum hb_code code = hb_block_decode(hb_bytes_view(bytes), &block, NULL);
   HB_ASSERT(code == HB_OK);
@@ -150,7 +171,7 @@ static bool needs_new_bundle(const struct hb_ordering *core, const struct hb_per
          per_key->making_bytes + frame_size > core->options.bundle_bytes;
 }
 
-/* What is being made costs, on disk and in memory, at most as much as the codec says of it. */
+/* What is being made costs, on disk, at most as much as the codec says of it. */
 uint64_t hb_per_key_hold_bytes(const struct hb_ordering *core, const struct hb_per_key *per_key,
                                uint32_t frame_size) {
   uint64_t bytes = core->entry_overhead + frame_size;
@@ -179,82 +200,4 @@ struct hb_keyed_entry hb_per_key_hold_add(struct hb_ordering *core, struct hb_pe
 
 void hb_per_key_hold_end(struct hb_ordering *core, struct hb_per_key *per_key) {
   cut(core, per_key);
-}
-
-/* ---- rewriting */
-
-static bool may_rewrite(const struct hb_ordering *core, const struct hb_key_bundle *bundle) {
-  return bundle->used && bundle->candidate && bundle->commit != core->commit.number;
-}
-
-/* Slots are used again: what is no candidate any more leaves the list. */
-static void tidy_candidates(struct hb_per_key *per_key) {
-  size_t kept = 0;
-  for (size_t i = 0; i < per_key->candidates_count; i++) {
-    uint32_t slot = per_key->candidates[i];
-    struct hb_key_bundle *bundle = &per_key->bundles[slot];
-    if (!bundle->used || !bundle->candidate) continue;
-    bundle->candidate = false; /* so that a slot that is named twice is kept once */
-    per_key->candidates[kept++] = slot;
-  }
-  per_key->candidates_count = kept;
-  for (size_t i = 0; i < kept; i++) per_key->bundles[per_key->candidates[i]].candidate = true;
-}
-
-static bool pays(const struct hb_ordering *core, const struct hb_per_key *per_key) {
-  size_t sparse = 0;
-  size_t tiny = 0;
-  size_t wasted = 0;
-  for (size_t i = 0; i < per_key->candidates_count; i++) {
-    const struct hb_key_bundle *bundle = &per_key->bundles[per_key->candidates[i]];
-    if (!may_rewrite(core, bundle)) continue;
-    if (is_sparse(bundle)) {
-      sparse++;
-      wasted += bundle->bytes->size - bundle->live_bytes;
-    } else {
-      tiny++;
-    }
-  }
-  return sparse >= REWRITE_SPARSE || tiny >= REWRITE_TINY ||
-         (wasted >= core->options.bundle_bytes && wasted > per_key->live_bytes);
-}
-
-/* What waits of it is added to the bundle being made. */
-static void move_events(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot) {
-  for (uint32_t i = 0; i < per_key->bundles[slot].count; i++) {
-    const struct hb_key_bundle *bundle = &per_key->bundles[slot];
-    struct hb_slice frame = hb_block_frame(&bundle->block, i);
-    struct hb_event event;
-    enum hb_code code = hb_scan_frame(frame, &event, NULL);
-    HB_ASSERT(code == HB_OK);
-    struct hb_key_state *key = hb_key_find(per_key, hb_event_key(&event));
-    struct hb_keyed_entry *held = key ? hb_key_list_find(&key->held, event.sequence) : NULL;
-    if (!held || held->slot != slot || held->index != i) continue;
-    struct hb_block_entry entry = {.frame = frame.data,
-                                   .frame_size = (uint32_t)frame.size,
-                                   .receipt = hb_block_receipt(&bundle->block, i)};
-    *held = hb_per_key_hold_add(core, per_key, event.sequence, entry);
-  }
-}
-
-/* A bundle's worth in each commit. */
-void hb_per_key_rewrite(struct hb_ordering *core, struct hb_per_key *per_key) {
-  tidy_candidates(per_key);
-  if (!pays(core, per_key)) return;
-  size_t bytes = 0;
-  for (size_t i = 0; i < per_key->candidates_count; i++) {
-    uint32_t slot = per_key->candidates[i];
-    if (!may_rewrite(core, &per_key->bundles[slot])) continue;
-    if (bytes && bytes + per_key->bundles[slot].live_bytes > core->options.bundle_bytes) break;
-    bytes += per_key->bundles[slot].live_bytes;
-    move_events(core, per_key, slot);
-    hb_reserve((void **)&per_key->drained, &per_key->drained_cap, per_key->drained_count + 1,
-               sizeof *per_key->drained);
-    per_key->drained[per_key->drained_count++] = slot;
-  }
-  cut(core, per_key);
-  for (size_t i = 0; i < per_key->drained_count; i++) {
-    delete_bundle(core, per_key, per_key->drained[i]);
-  }
-  per_key->drained_count = 0;
 }

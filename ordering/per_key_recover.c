@@ -1,9 +1,10 @@
 /* Decides whether what the store holds of a PER_KEY stream agrees with itself.
  *
  * Bundles name keys; only those keys' records are read. An event waits where it is at or above its
- * key's `next` (or the key has not begun); others were released, or kept aside, before their bundle
- * went. Checked: what is read is a bundle of events numbered from 0, and no event that waits lies
- * in two of them (I10). After HB_CORRUPT the core is of no use. */
+ * key's `next` (or the key has not begun); one below its key's `first` is still to be kept aside;
+ * others were released before their bundle went. Memory may be smaller than what is held. Checked:
+ * what is read is a bundle of events numbered from 0, and no event that waits lies in two of them
+ * (I10). After HB_CORRUPT the core is of no use. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -46,6 +47,7 @@ enum hb_code hb_per_key_recover_bundle(struct hb_ordering *core, struct hb_core_
     hb_key_list_append(&key_of(core, per_key, &event)->held, entry, &core->index_bytes);
     per_key->held_events++;
   }
+  hb_key_memory_trim(core);
   return HB_OK;
 }
 
@@ -60,19 +62,21 @@ bool hb_ordering_recover_wants_key(const struct hb_ordering *core, uint64_t id,
   return true;
 }
 
-/* Entries below where the key goes on wait no more. */
-static void drop_released(struct hb_ordering *core, struct hb_key_state *key) {
+/* Entries below where the key goes on are no more its own to release. */
+static void drop_below(struct hb_ordering *core, struct hb_key_state *key) {
   struct hb_per_key *per_key = key->owner;
   size_t below = 0;
   for (size_t i = key->held.from; i < key->held.to && key->record.begun; i++, below++) {
     const struct hb_keyed_entry *entry = &key->held.entries[i];
     if (entry->sequence >= key->record.next) break;
-    struct hb_key_bundle *bundle = &per_key->bundles[entry->slot];
-    size_t size = hb_key_bundle_frame(per_key, entry).size;
-    bundle->live--;
-    bundle->live_bytes -= size;
-    per_key->live_bytes -= size;
-    per_key->held_events--;
+    if (entry->sequence < key->record.first) {
+      per_key->bundles[entry->slot].asides++;
+      key->asides++;
+      per_key->asides++;
+    } else {
+      hb_key_bundle_forget(per_key, entry->slot);
+      per_key->held_events--;
+    }
   }
   hb_key_list_pop(&key->held, below, &core->index_bytes);
 }
@@ -101,7 +105,7 @@ enum hb_code hb_ordering_recover_key(struct hb_ordering *core, uint64_t id, stru
   key->record = record ? *record : hb_per_key_new_record(stream);
   key->flags |= HB_KEY_KNOWN;
   hb_key_list_sort(&key->held);
-  drop_released(core, key);
+  drop_below(core, key);
   enum hb_code code = check_once(key, id, err);
   if (code) return code;
   key->gaps = hb_key_list_gaps(&key->held, key->record.begun, key->record.next);
@@ -126,15 +130,15 @@ enum hb_code hb_per_key_recover_end(struct hb_ordering *core, struct hb_core_str
   }
   for (uint32_t slot = 0; slot < per_key->bundles_count; slot++) {
     struct hb_key_bundle *bundle = &per_key->bundles[slot];
-    if (!bundle->used) continue;
+    if (!(bundle->flags & HB_KEY_BUNDLE_USED)) continue;
     if (bundle->live) {
       hb_key_bundle_consider(core, per_key, slot);
       continue;
     }
-    hb_recover_note_empty(core, stream,
-                          (struct hb_bundle_id){stream->id, bundle->commit, bundle->part});
+    hb_recover_note_empty(core, stream, hb_key_bundle_id(per_key, slot));
     hb_key_bundle_drop(core, per_key, slot);
   }
+  hb_key_rewrite_look(core, per_key);
   hb_key_evict(core);
   return HB_OK;
 }

@@ -220,18 +220,130 @@ static void ahead_is_per_key(void **state) {
   assert_string_equal(SEND(EV("a", 4), EV("a", 3), EV("a", 0), EV("b", 3)), "aSSa");
 }
 
-/* Bundles of held events are in memory: beyond key_held_memory_max new ones are refused, and
- * what fills a gap still goes through. */
-static void memory_refuses_what_waits(void **state) {
+static void start_with_memory(struct hb_stream_config config, uint64_t bytes) {
+  struct hb_ordering_options options = {.limits = hb_limits_default()};
+  options.limits.key_held_memory_max = bytes;
+  hb_rig_start(&rig, &config, &options);
+}
+
+static size_t resident_bytes(void) {
+  size_t largest;
+  return hb_rig_resident_bytes(&rig, &largest);
+}
+
+/* What memory has no room for stays in its bundle, and is read back when its key goes on: each
+ * bundle once, for all keys that wait for it. */
+static void memory_bounds_what_is_in_memory_only(void **state) {
+  (void)state;
+  start_with_memory(hb_rig_config(0), 600);
+  assert_string_equal(SEND(EV("a", 1, .size = 200), EV("b", 1, .size = 200)), "SS");
+  assert_string_equal(SEND(EV("c", 1, .size = 200), EV("d", 1, .size = 200)), "SS");
+  assert_in_range(resident_bytes(), 1, 600);
+  assert_int_equal(rig.fetches, 0);
+  assert_string_equal(SEND(EV("a", 0), EV("b", 0), EV("c", 0), EV("d", 0)), "SSSS");
+  assert_int_equal(rig.record.frontier, 8);
+  assert_int_equal(rig.fetches, 1);
+  assert_int_equal(rig.bundles_count, 0);
+}
+
+/* With memory for nothing releases go on, one bundle after another. */
+static void the_smallest_memory_does(void **state) {
+  (void)state;
+  start_with_memory(hb_rig_config(0), 1);
+  for (int64_t i = 9; i > 0; i--) assert_string_equal(SEND(EV("a", i), EV("b", i)), "SS");
+  assert_int_equal(resident_bytes(), 0);
+  assert_string_equal(SEND(EV("a", 0)), "S");
+  assert_string_equal(log_text(), "a0 a1 a2 a3 a4 a5 a6 a7 a8 a9");
+  assert_string_equal(SEND(EV("b", 0)), "S");
+  assert_int_equal(rig.record.frontier, 20);
+  assert_int_equal(rig.bundles_count, 0);
+}
+
+/* A key whose next event is on disk only keeps no other key waiting. */
+static void a_key_that_waits_for_a_bundle_waits_alone(void **state) {
+  (void)state;
+  start_with_memory(hb_rig_config(0), 1);
+  assert_string_equal(SEND(EV("a", 1)), "S");
+  const struct hb_test_event events[] = {EV("a", 0), EV("b", 0)};
+  struct hb_test_batch *batch = hb_test_batch_create(HB_RIG_STREAM, 1, events, 2);
+  hb_ordering_submit(rig.core, &batch->batch);
+  struct hb_need *need = hb_ordering_take_need(rig.core);
+  hb_rig_answer(&rig, need);
+  hb_ordering_answer_need(rig.core, need);
+  const struct hb_commit *commit = hb_ordering_decide(rig.core, rig.now);
+  hb_rig_apply(&rig, commit);
+  hb_ordering_committed(rig.core, commit);
+  assert_ptr_equal(hb_ordering_take_answered(rig.core), &batch->batch);
+  hb_test_batch_destroy(batch);
+  assert_string_equal(log_text(), "a0 b0");
+  struct hb_bundle_id id;
+  assert_false(hb_ordering_has_work(rig.core));
+  assert_true(hb_ordering_take_fetch(rig.core, &id));
+  assert_true(hb_ordering_waits_for(rig.core, id));
+  hb_ordering_fetched(rig.core, id, NULL); /* it can't be read: again after the next commit */
+  assert_false(hb_ordering_take_fetch(rig.core, &id));
+  assert_string_equal(SEND(EV("b", 1)), "S");
+  assert_string_equal(log_text(), "a0 b0 b1 a1");
+}
+
+/* Copies of what is on disk only are compared by a reader, exactly. */
+static void copies_of_what_is_on_disk_are_exact(void **state) {
   (void)state;
   struct hb_stream_config config = hb_rig_config(0);
-  struct hb_ordering_options options = {.limits = hb_limits_default()};
-  options.limits.key_held_memory_max = 400;
-  hb_rig_start(&rig, &config, &options);
-  assert_string_equal(SEND(EV("a", 1, .size = 200), EV("b", 1, .size = 200)), "Sm");
-  assert_string_equal(SEND(EV("a", 0, .size = 600)), "S");
-  assert_string_equal(log_text(), "a0 a1");
-  assert_string_equal(SEND(EV("b", 1, .size = 200)), "S");
+  config.first_seen = true;
+  start_with_memory(config, 1);
+  struct hb_test_event other = EV("a", 5, .flags = HB_EVENT_INITIAL);
+  other.content = 98;
+  assert_string_equal(SEND(EV("a", 5), EV("a", 7)), "SS");
+  assert_string_equal(SEND(EV("a", 5), other, EV("a", 6)), "DCS");
+  assert_int_equal(rig.held_needs, 2);
+  assert_string_equal(log_text(), "");
+  assert_string_equal(SEND(EV("a", 5, .flags = HB_EVENT_INITIAL)), "D"); /* so it begins there */
+  assert_string_equal(log_text(), "a5 a6 a7");
+}
+
+/* What is below where a key begins is read back to be kept aside; a start goes on with it. */
+static void kept_aside_from_disk(void **state) {
+  (void)state;
+  struct hb_stream_config config = hb_rig_config(0);
+  config.first_seen = true;
+  start_with_memory(config, 1);
+  assert_string_equal(SEND(EV("a", 1), EV("b", 1)), "SS");
+  assert_string_equal(SEND(EV("a", 2), EV("a", 4)), "SS");
+  const struct hb_test_event initial = EV("a", 3, .flags = HB_EVENT_INITIAL);
+  struct hb_test_batch *batch = hb_test_batch_create(HB_RIG_STREAM, 1, &initial, 1);
+  hb_ordering_submit(rig.core, &batch->batch);
+  const struct hb_commit *commit = hb_ordering_decide(rig.core, rig.now);
+  hb_rig_apply(&rig, commit);
+  hb_ordering_committed(rig.core, commit);
+  hb_test_batch_destroy((struct hb_test_batch *)hb_ordering_take_answered(rig.core));
+  assert_int_equal(rig.refusals, 0);
+  hb_rig_check(&rig);
+  hb_rig_recover(&rig);
+  hb_rig_check(&rig);
+  hb_rig_settle(&rig);
+  hb_rig_check(&rig);
+  assert_int_equal(rig.refusals, 2);
+  assert_int_equal(rig.record.counters.before_first, 2);
+  assert_string_equal(log_text(), "a3 a4");
+  assert_string_equal(SEND(EV("a", 1), EV("b", 1, .flags = HB_EVENT_INITIAL)), "BD");
+  assert_string_equal(log_text(), "a3 a4 b1");
+  assert_int_equal(rig.bundles_count, 0);
+}
+
+/* A start with more than memory holds comes up, and releases as before. */
+static void a_start_needs_no_more_memory(void **state) {
+  (void)state;
+  start_with_memory(hb_rig_config(0), 1 << 20);
+  for (int64_t i = 1; i < 50; i++) {
+    assert_string_equal(SEND(EV("a", i, .size = 100), EV("b", i, .size = 100)), "SS");
+  }
+  rig.options.limits.key_held_memory_max = 1000;
+  hb_rig_recover(&rig);
+  assert_in_range(resident_bytes(), 0, 1000);
+  hb_rig_check(&rig);
+  assert_string_equal(SEND(EV("a", 0), EV("b", 0)), "SS");
+  assert_int_equal(rig.record.frontier, 100);
 }
 
 static void fill(struct hb_test_event *events, size_t count, const char *key, int64_t from) {
@@ -356,7 +468,12 @@ int main(void) {
       T(a_restart_reads_only_held_keys),
       T(limits_refuse_what_waits),
       T(ahead_is_per_key),
-      T(memory_refuses_what_waits),
+      T(memory_bounds_what_is_in_memory_only),
+      T(the_smallest_memory_does),
+      T(a_key_that_waits_for_a_bundle_waits_alone),
+      T(copies_of_what_is_on_disk_are_exact),
+      T(kept_aside_from_disk),
+      T(a_start_needs_no_more_memory),
       T(releases_take_turns),
       T(small_bundles_are_put_together),
       T(idle_keys_are_forgotten),

@@ -3,14 +3,15 @@
  *
  * The slice is the stream's, as in GLOBAL mode. A key at which it ended goes behind the others, so
  * one with a long release keeps nobody waiting. A new event that the walk takes is stored whatever
- * is full. Keeps I3 (positions and, per key, sequences ascend), I4 and I5. */
+ * is full. A key whose next event is on disk only waits for its bundle. Keeps I3 (positions and,
+ * per key, sequences ascend), I4 and I5. */
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "ordering/per_key_internal.h"
 
 void hb_per_key_make_ready(struct hb_ordering *core, struct hb_key_state *key) {
   struct hb_per_key *per_key = key->owner;
-  if (key->flags & HB_KEY_READY) return;
+  if (key->flags & (HB_KEY_READY | HB_KEY_WAITS)) return;
   hb_key_use(core, key);
   key->flags |= HB_KEY_READY;
   key->ready_next = NULL;
@@ -34,7 +35,7 @@ static struct hb_key_state *pop_ready(struct hb_per_key *per_key) {
 }
 
 bool hb_per_key_is_releasing(const struct hb_per_key *per_key) {
-  return per_key->ready_first != NULL;
+  return per_key->ready_first != NULL || per_key->rewrite_ready;
 }
 
 /* ---- one event */
@@ -56,6 +57,7 @@ static void note_released(struct hb_walk *walk, struct hb_key_state *key, uint32
 static bool take_held(struct hb_walk *walk, struct hb_key_state *key,
                       const struct hb_keyed_entry *front) {
   struct hb_per_key *per_key = key->owner;
+  if (!hb_key_bundle_is_resident(per_key, front->slot)) return false;
   struct hb_slice frame = hb_key_bundle_frame(per_key, front);
   struct hb_event event;
   enum hb_code code = hb_scan_frame(frame, &event, NULL);
@@ -65,7 +67,7 @@ static bool take_held(struct hb_walk *walk, struct hb_key_state *key,
                                  .frame_size = (uint32_t)frame.size,
                                  .receipt = hb_key_bundle_receipt(per_key, front)};
   if (!hb_walk_take(walk, entry, event.time)) return false;
-  hb_key_bundle_take(per_key, front);
+  hb_key_bundle_take(per_key, front->slot);
   hb_key_list_pop(&key->held, 1, &walk->core->index_bytes);
   per_key->held_events--;
   note_released(walk, key, event.flags);
@@ -99,7 +101,7 @@ static const struct hb_first *next_first(const struct hb_walk *walk,
   return &walk->core->round.firsts[group->firsts_from + group->released];
 }
 
-/* False: nothing more of this key, or the slice is used up. */
+/* False: nothing more of this key, or it is on disk only, or the slice is used up. */
 static bool step(struct hb_walk *walk, struct hb_key_state *key) {
   struct hb_per_key *per_key = key->owner;
   struct hb_key_group *group = key->group ? &per_key->groups[key->group - 1] : NULL;
@@ -110,9 +112,16 @@ static bool step(struct hb_walk *walk, struct hb_key_state *key) {
 }
 
 static void walk_key(struct hb_walk *walk, struct hb_key_state *key) {
+  int64_t before = key->record.next;
   while (step(walk, key)) continue;
+  if (key->record.next != before || !walk->cut) hb_key_memory_unpin(walk->core, key);
   const struct hb_keyed_entry *front = hb_key_list_front(&key->held);
-  if (front && front->sequence == key->record.next) hb_per_key_make_ready(walk->core, key);
+  if (!front || front->sequence != key->record.next) return;
+  if (hb_key_bundle_is_resident(key->owner, front->slot)) {
+    hb_per_key_make_ready(walk->core, key);
+  } else {
+    hb_key_memory_wait(walk->core, key, front->slot);
+  }
 }
 
 void hb_per_key_walk(struct hb_walk *walk) {
@@ -125,6 +134,7 @@ void hb_per_key_walk(struct hb_walk *walk) {
   }
   hb_walk_close_block(walk);
   hb_key_bundle_drop_drained(walk->core, per_key);
+  if (per_key->rewrite_ready) hb_outbox_touch(walk->core, stream);
   if (walk->at == stream->record.frontier) return;
   stream->record.frontier = walk->at;
   stream->record.highest = walk->at - 1;

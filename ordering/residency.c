@@ -173,6 +173,7 @@ static void plan_ahead(struct hb_ordering *core, struct hb_core_stream *stream, 
 static void plan(struct hb_ordering *core) {
   core->fetch_stale = false;
   core->fetch_plan_count = core->fetch_plan_next = 0;
+  hb_key_memory_plan(core);
   if (!core->spilled) return;
   (void)plan_next(core);
   size_t bytes = core->resident_bytes + core->fetches_bytes;
@@ -185,19 +186,29 @@ static void plan(struct hb_ordering *core) {
   }
 }
 
+static bool begin_fetch(struct hb_core_stream *stream, const struct hb_fetch *fetch) {
+  if (fetch->keyed) return hb_key_memory_take_fetch(stream, fetch->slot);
+  struct hb_held_bundle *bundle = &stream->bundles[fetch->slot];
+  if (!can_fetch(bundle)) return false;
+  bundle->flags |= HB_BUNDLE_FETCHING;
+  return true;
+}
+
+static size_t *bytes_out(struct hb_ordering *core, const struct hb_fetch *fetch) {
+  return fetch->keyed ? &core->key_memory.fetches_bytes : &core->fetches_bytes;
+}
+
 bool hb_ordering_take_fetch(struct hb_ordering *core, struct hb_bundle_id *out) {
   if (core->in_flight || core->dead) return false;
   if (core->fetch_stale) plan(core);
   while (core->fetch_plan_next < core->fetch_plan_count) {
     struct hb_fetch fetch = core->fetch_plan[core->fetch_plan_next++];
     struct hb_core_stream *stream = hb_core_find_stream(core, fetch.stream);
-    struct hb_held_bundle *bundle = &stream->bundles[fetch.slot];
-    if (!can_fetch(bundle)) continue;
-    bundle->flags |= HB_BUNDLE_FETCHING;
+    if (!begin_fetch(stream, &fetch)) continue;
     hb_reserve((void **)&core->fetches, &core->fetches_cap, core->fetches_count + 1,
                sizeof *core->fetches);
     core->fetches[core->fetches_count++] = fetch;
-    core->fetches_bytes += fetch.bytes;
+    *bytes_out(core, &fetch) += fetch.bytes;
     *out = fetch.id;
     return true;
   }
@@ -215,7 +226,7 @@ static bool end_fetch(struct hb_ordering *core, struct hb_bundle_id id, struct h
     if (!same_id(core->fetches[i].id, id)) continue;
     *out = core->fetches[i];
     core->fetches[i] = core->fetches[--core->fetches_count];
-    core->fetches_bytes -= out->bytes;
+    *bytes_out(core, out) -= out->bytes;
     return true;
   }
   return false;
@@ -226,6 +237,11 @@ void hb_ordering_fetched(struct hb_ordering *core, struct hb_bundle_id id, struc
   if (!end_fetch(core, id, &fetch)) return;
   struct hb_core_stream *stream = hb_core_find_stream(core, id.stream);
   if (!stream || core->dead) return;
+  core->fetch_stale = true;
+  if (fetch.keyed) {
+    hb_key_memory_fetched(core, stream, fetch.slot, block);
+    return;
+  }
   struct hb_held_bundle *bundle = &stream->bundles[fetch.slot];
   bundle->flags &= ~(uint32_t)HB_BUNDLE_FETCHING;
   struct hb_block decoded;
@@ -237,13 +253,13 @@ void hb_ordering_fetched(struct hb_ordering *core, struct hb_bundle_id id, struc
     bundle->flags |= HB_BUNDLE_UNREADABLE;
     core->unreadable++;
   }
-  core->fetch_stale = true;
   hb_rewrite_look(core);
 }
 
 bool hb_ordering_waits_for(const struct hb_ordering *core, struct hb_bundle_id id) {
   const struct hb_core_stream *stream = hb_core_find_stream(core, id.stream);
   struct hb_held_run run;
+  if (stream && stream->per_key) return hb_key_memory_waits_for(core, id);
   if (!stream || !hb_held_front(&stream->held, &run)) return false;
   struct hb_bundle_id front = hb_bundle_id_of(stream, run.slot);
   return run.start == stream->record.frontier && front.commit == id.commit && front.part == id.part;
@@ -257,5 +273,6 @@ void hb_residency_retry(struct hb_ordering *core) {
     for (size_t slot = 0; slot < stream->bundles_count; slot++) {
       stream->bundles[slot].flags &= ~(uint32_t)HB_BUNDLE_UNREADABLE;
     }
+    if (stream->per_key) hb_key_memory_retry(stream->per_key);
   }
 }

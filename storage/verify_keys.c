@@ -2,9 +2,10 @@
  * the log has exactly the events that the rows say were released.
  *
  * Rows and bundles are of one moment with the frontier record. An event in a bundle waits where it
- * is at or above its key's `next`; it lies in one bundle only (I10). That the log has each event
- * [first, next) of each key once is found by sums, order-free, into buckets of keys: equal sums,
- * the same events (but for one chance in 2^64). Where they differ the bucket is told, not the key.
+ * is at or above its key's `next`, or below its `first`; it lies in one bundle only (I10). That the
+ * log has each event [first, next) of each key once is found by sums, order-free, into buckets of
+ * keys: equal sums, the same events (but for one chance in 2^64). Where they differ the bucket is
+ * told, not the key.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -160,7 +161,8 @@ bool hb_verify_keys(struct hb_verify *verify) {
 
 /* ---- what is held */
 
-/* Whether the event is at or above where its key goes on; a row that is none is told elsewhere. */
+/* Whether the event is at or above where its key goes on, or below where it begins: then it is
+ * still to be kept aside. A row that is none is told elsewhere. */
 static bool waits(struct hb_verify *verify, const struct hb_event *event) {
   const struct hb_verify_stream *stream = &verify->stream;
   struct hb_buf row = {0};
@@ -171,7 +173,7 @@ static bool waits(struct hb_verify *verify, const struct hb_event *event) {
                hb_slice_equal(hb_rocks_iter_key(verify->keys.view), hb_buf_view(&row)) &&
                hb_record_get_key(hb_rocks_iter_value(verify->keys.view), &record, NULL) == HB_OK;
   hb_buf_done(&row);
-  if (found) return event->sequence >= record.next;
+  if (found) return event->sequence >= record.next || event->sequence < record.first;
   return stream->config.first_seen || event->sequence >= stream->config.first_sequence;
 }
 

@@ -355,6 +355,7 @@ enum hb_code hb_need_keys(struct hb_engine *engine, struct hb_need *need, struct
                       .earliest = status.record.earliest};
   hb_cursor_init(&look.cursor, engine->store, stream, 0);
   enum hb_code code = read_records(&look, need, err);
+  if (code == HB_OK) code = hb_need_keys_held(engine, need, err);
   gather(&look, need);
   if (code == HB_OK) code = search_all(&look, err);
   hb_cursor_done(&look.cursor);

@@ -7,5 +7,8 @@
 /* Answer need->keys. HB_CORRUPT: what the records say is not in the log. */
 HB_MUST_CHECK enum hb_code hb_need_keys(struct hb_engine *engine, struct hb_need *need,
                                         struct hb_stream *stream, struct hb_err *err);
+/* Its part about what is held, in bundles on disk. */
+HB_MUST_CHECK enum hb_code hb_need_keys_held(struct hb_engine *engine, struct hb_need *need,
+                                             struct hb_err *err);
 
 #endif

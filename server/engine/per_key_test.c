@@ -155,6 +155,87 @@ static void copies(struct rig *rig, enum hb_ack ack) {
 static void test_copies(void **state) { copies(*state, HB_ACK_DURABLE); }
 static void test_copies_async(void **state) { copies(*state, HB_ACK_ASYNC); }
 
+/* ---- more is held than memory has room for */
+
+enum { SPILL_KEYS = 40, SPILL_PER = 30, SPILL_PAYLOAD = 500 };
+
+/* Events [from, SPILL_PER) of each key, round by round; every one must have that outcome. */
+static void put_rounds(struct rig *rig, struct hb_stream *stream, int from, int outcome,
+                       char letter) {
+  static char payload[SPILL_PAYLOAD + 1];
+  static char names[SPILL_KEYS][8];
+  memset(payload, letter, SPILL_PAYLOAD);
+  for (int round = from; round < SPILL_PER; round++) {
+    struct ev events[SPILL_KEYS];
+    for (int key = 0; key < SPILL_KEYS; key++) {
+      (void)snprintf(names[key], sizeof names[key], "k%d", key);
+      events[key] = (struct ev){.sequence = 1 + round, .key = names[key], .payload = payload};
+    }
+    struct sent *sent = rig_send(rig, stream, 0, events, SPILL_KEYS);
+    rig_wait(sent);
+    if (sent->append.batch.error.code) fail_msg("%s", sent->append.batch.error.message);
+    for (size_t i = 0; i < SPILL_KEYS; i++) {
+      assert_int_equal(sent->append.batch.decisions[i].outcome, outcome);
+    }
+    rig_free(sent);
+  }
+}
+
+/* The log has each key's events in order; returns how many. */
+static int64_t check_keys_ascend(struct rig *rig, struct hb_stream *stream) {
+  int64_t next[SPILL_KEYS] = {0};
+  int64_t position = 0;
+  for (bool any = true; any;) {
+    struct hb_read read = {
+        .kind = HB_READ_LOG, .stream = stream, .position = position, .bytes_max = 1 << 20};
+    assert_int_equal(rig_read(rig, &read), HB_OK);
+    any = read.blocks_count > 0;
+    for (uint32_t i = 0; i < read.blocks_count; i++) {
+      struct hb_block block;
+      assert_int_equal(hb_block_decode(hb_bytes_view(read.blocks[i]), &block, NULL), HB_OK);
+      for (uint32_t k = 0; k < block.count; k++, position++) {
+        struct hb_event event;
+        assert_int_equal(hb_scan_frame(hb_block_frame(&block, k), &event, NULL), HB_OK);
+        char name[8] = "";
+        memcpy(name, hb_event_key(&event).data, event.key_size);
+        assert_int_equal(event.sequence, ++next[atoi(name + 1)]);
+      }
+    }
+    hb_read_done(&read);
+  }
+  return position;
+}
+
+/* A hundred times what memory may hold waits: copies are exact, a start comes up with it, and when
+ * the gaps are filled everything comes, each key in its order. */
+static void test_spills(void **state) {
+  struct rig *rig = *state;
+  rig->limits.key_held_memory_max = 8 << 10;
+  rig_open(rig);
+  struct hb_stream *stream = keyed_stream(rig, "s", HB_ACK_DURABLE);
+  put_rounds(rig, stream, 1, HB_OUTCOME_STORED, 'x');
+  put_rounds(rig, stream, 1, HB_OUTCOME_DUPLICATE, 'x');
+  hb_stream_unref(stream);
+  rig_reopen(rig);
+  stream = found_stream(rig, "s");
+  struct hb_stream_status status;
+  hb_stream_get_status(stream, &status);
+  assert_int_equal(status.held_events, SPILL_KEYS * (SPILL_PER - 1));
+  assert_int_equal(status.gaps_total, SPILL_KEYS);
+  put_rounds(rig, stream, 1, HB_OUTCOME_CONFLICT, 'y');
+  for (int key = SPILL_KEYS; key > 0; key--) {
+    char name[8];
+    (void)snprintf(name, sizeof name, "k%d", key - 1);
+    assert_int_equal(rig_put(rig, stream, 1, name, "first"), HB_OUTCOME_STORED);
+  }
+  rig_until(rig, stream, rig_frontier_at_least, SPILL_KEYS * SPILL_PER);
+  assert_int_equal(check_keys_ascend(rig, stream), SPILL_KEYS * SPILL_PER);
+  hb_stream_get_status(stream, &status);
+  assert_int_equal(status.held_events, 0);
+  assert_int_equal(status.held_bytes, 0);
+  hb_stream_unref(stream);
+}
+
 /* ---- the list of a key */
 
 static char list[512];
@@ -311,6 +392,7 @@ int main(void) {
       T(test_order_and_reopen),
       T(test_copies),
       T(test_copies_async),
+      T(test_spills),
       T(test_key_list),
       T(test_key_list_moves),
       T(test_lost_event_is_refused),

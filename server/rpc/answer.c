@@ -61,12 +61,6 @@ static int write_window(const struct view *view, enum hb_reason reason, char *ou
     case HB_REASON_GAPS:
       return snprintf(out, size, "would pass gaps_max %" PRIu64 ": %s", limits->gaps_max, FILL);
     case HB_REASON_SERVER_MEMORY:
-      if (per_key) {
-        return snprintf(out, size,
-                        "would pass the server's key_held_memory_max %" PRIu64
-                        " or held_index_max %" PRIu64 ": send again later",
-                        view->stream->key_held_memory_max, view->stream->held_index_max);
-      }
       return snprintf(out, size,
                       "would pass the server's held_index_max %" PRIu64 ": send again later",
                       view->stream->held_index_max);

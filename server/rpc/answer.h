@@ -12,7 +12,6 @@ struct hb_answer_stream {
   const uint8_t *incarnation;     /* HB_INCARNATION_SIZE bytes */
   struct hb_stream_limits limits; /* in force */
   uint64_t held_index_max;        /* the server's */
-  uint64_t key_held_memory_max;   /* the server's */
   bool per_key;                   /* the stream's mode */
 };
 

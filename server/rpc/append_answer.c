@@ -31,7 +31,6 @@ static struct hb_buf *encode(const struct hb_call *call, const struct hb_append 
   struct hb_answer_stream stream = {.incarnation = hb_stream_incarnation(append->target),
                                     .limits = config.limits,
                                     .held_index_max = call->rpc->limits->held_index_max,
-                                    .key_held_memory_max = call->rpc->limits->key_held_memory_max,
                                     .per_key = config.mode == HB_MODE_PER_KEY};
   hb_buf_clear(scratch);
   hb_answer_encode(append, &stream, scratch);

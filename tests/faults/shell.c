@@ -9,7 +9,8 @@
 
 /* ---- opening */
 
-enum { STREAMS = 3, KEYED = 3 };
+/* What the PER_KEY stream holds is mostly on disk only. */
+enum { STREAMS = 3, KEYED = 3, KEY_MEMORY = 3000 };
 
 struct stored {
   struct hb_stored_stream streams[4];
@@ -128,6 +129,7 @@ static struct hb_ordering *make_core(uint64_t last_commit) {
                                         .release_bytes = 16 << 10,
                                         .block_bytes = 4 << 10,
                                         .bundle_bytes = 4 << 10};
+  options.limits.key_held_memory_max = KEY_MEMORY;
   return hb_ordering_create(&options);
 }
 
@@ -245,12 +247,32 @@ static enum hb_code answer_content(struct hb_shell *shell, uint64_t stream, stru
   return code;
 }
 
+static enum hb_code answer_held(struct hb_shell *shell, struct hb_need_key *ask,
+                                const struct hb_event *event, struct hb_err *err) {
+  struct hb_bytes *bytes = NULL;
+  struct hb_block block;
+  struct hb_event held;
+  enum hb_code code = hb_bundle_read(shell->store, ask->bundle, &bytes, err);
+  ask->verdict = HB_VERDICT_MOVED;
+  if (!code && bytes) {
+    if (hb_block_decode(hb_bytes_view(bytes), &block, NULL) || ask->at >= block.count ||
+        hb_scan_frame(hb_block_frame(&block, ask->at), &held, NULL)) {
+      code = hb_err_set(err, HB_CORRUPT, NULL, "a held event of a key is not in its bundle");
+    } else {
+      ask->verdict = hb_event_same(&held, event) ? HB_VERDICT_EQUAL : HB_VERDICT_DIFFERENT;
+    }
+  }
+  hb_bytes_unref(bytes);
+  return code;
+}
+
 static enum hb_code answer_key(struct hb_shell *shell, const struct hb_batch *batch,
                                struct hb_need_key *ask, struct hb_err *err) {
   const struct hb_event *event = &batch->events[ask->index];
   if (ask->place == HB_PLACE_KEY_CONTENT) {
     return answer_content(shell, batch->stream, ask, event, err);
   }
+  if (ask->place == HB_PLACE_KEY_HELD) return answer_held(shell, ask, event, err);
   return hb_key_record_read(shell->store, batch->stream, hb_event_key(event), &ask->found,
                             &ask->record, err);
 }

@@ -1,6 +1,6 @@
 /* PER_KEY mode against a model that knows only which event of which key was stored, in random
- * scenarios: copies, conflicts, limits, slow readers, tiny caches, writes that fail with and
- * without effect, restarts.
+ * scenarios: copies, conflicts, limits, slow readers, failing ones, memory for next to nothing,
+ * writes that fail with and without effect, restarts.
  *
  *   HB_SEED=n   this scenario only, told in words         HB_SEEDS=n   that many, from 1 */
 #include <setjmp.h>
@@ -41,6 +41,8 @@ static struct scenario {
   uint64_t submitted;
   struct hb_need *needs[OUT];
   size_t needs_count;
+  struct hb_bundle_id fetches[OUT]; /* out */
+  size_t fetches_count;
   int64_t window;
   bool disk_reserve;
 } s;
@@ -48,7 +50,7 @@ static struct scenario {
 static struct {
   unsigned refused[HB_REASON_HELD_EVENTS + 1];
   unsigned outcomes[HB_OUTCOME_WINDOW_FULL + 1];
-  unsigned failed, records, contents, rewrites, moved_aside, completed;
+  unsigned failed, records, contents, held, fetches, unreadable, rewrites, moved_aside, completed;
 } tally;
 
 static uint64_t random_of(void) {
@@ -177,10 +179,10 @@ static void check_refusal(const struct refused *refused, const struct hb_stream_
   struct model_key *key = &s.keys[refused->key];
   const struct hb_stream_limits *limits = &s.rig.config.limits;
   if (key->begun && refused->sequence == model_complete_to(key)) {
-    /* It could have been released but for the slice. */
+    /* It could have been released but for the slice, or for what is on disk before it. */
     const struct hb_key_record *row = hb_rig_row(&s.rig, NAMES[refused->key]);
     bool cut = s.rig.block_bytes * 2 + 200 > s.rig.options.release_stream_bytes;
-    assert_true(cut || (row && row->next < refused->sequence));
+    assert_true(cut || (row ? row->next : key->first) < refused->sequence);
   }
   switch (refused->reason) {
     case HB_REASON_AHEAD:
@@ -196,7 +198,7 @@ static void check_refusal(const struct refused *refused, const struct hb_stream_
       assert_true(limits->gaps_max < 100 || limits->held_bytes_max < 100000);
       return;
     case HB_REASON_SERVER_MEMORY:
-      assert_true(s.rig.options.limits.key_held_memory_max < 100000);
+      assert_true(s.rig.options.limits.held_index_max < 100000);
       return;
     default:
       assert_int_equal(refused->reason, HB_REASON_DISK_RESERVE);
@@ -216,10 +218,13 @@ static void check_stored(void) {
   size_t count;
   struct hb_rig_event *events = hb_rig_events(&s.rig, &count);
   size_t expected = 0;
+  size_t asides = 0;
   for (int i = 0; i < KEYS; i++) expected += s.keys[i].count;
-  assert_int_equal(count, expected);
+  for (size_t i = 0; i < count; i++) asides += events[i].aside;
+  assert_int_equal(count, expected + asides);
   if (count) qsort(events, count, sizeof *events, by_place);
   for (size_t i = 0; i < count; i++) {
+    if (events[i].aside) continue;
     if (i > 0) assert_true(by_place(&events[i - 1], &events[i]) < 0);
     struct model_key *key = &s.keys[key_index(hb_slice_text(events[i].key))];
     const struct stored *there = model_find(key, events[i].sequence);
@@ -239,6 +244,7 @@ static void model_reload(void) {
     s.keys[i].first = row ? row->first : s.rig.config.first_sequence;
   }
   for (size_t i = 0; i < count; i++) {
+    if (events[i].aside) continue;
     struct model_key *key = &s.keys[key_index(hb_slice_text(events[i].key))];
     key->events[key->count++] = (struct stored){events[i].sequence, events[i].content};
   }
@@ -302,6 +308,31 @@ static void answer_one(void) {
   hb_ordering_answer_need(s.rig.core, need);
 }
 
+static void fetch_one(bool calm) {
+  struct hb_bundle_id id;
+  while (s.fetches_count < OUT && hb_ordering_take_fetch(s.rig.core, &id)) {
+    s.fetches[s.fetches_count++] = id;
+  }
+  if (!s.fetches_count) return;
+  size_t at = below(s.fetches_count);
+  id = s.fetches[at];
+  s.fetches[at] = s.fetches[--s.fetches_count];
+  bool fails = !calm && chance(10);
+  SAY("  FETCH of %" PRIu64 "/%" PRIu32 "%s\n", id.commit, id.part, fails ? ", fails" : "");
+  struct hb_bytes *block = hb_rig_bundle(&s.rig, id);
+  assert_non_null(block); /* it does not go before it was fetched */
+  hb_ordering_fetched(s.rig.core, id, fails ? NULL : block);
+  tally.fetches++;
+  tally.unreadable += fails;
+}
+
+/* I8: what is pinned for a release, or for a rewrite, is one bundle where memory is less. */
+static void check_memory(void) {
+  size_t largest;
+  size_t bytes = hb_rig_resident_bytes(&s.rig, &largest);
+  assert_true(bytes <= s.rig.options.limits.key_held_memory_max + 2 * largest);
+}
+
 /* Readers that looked before a commit, and answer after it: records may be old by then. */
 static struct hb_need *early[OUT];
 static size_t early_count;
@@ -354,6 +385,7 @@ static void rebuild(void) {
   hb_ordering_fail(s.rig.core);
   for (size_t i = 0; i < s.needs_count; i++) hb_ordering_answer_need(s.rig.core, s.needs[i]);
   s.needs_count = 0;
+  s.fetches_count = 0;
   struct hb_batch *batch;
   while ((batch = hb_ordering_take_answered(s.rig.core))) {
     assert_int_equal(batch->error.code, HB_UNAVAILABLE);
@@ -374,6 +406,7 @@ static bool commit_once(bool calm) {
   if (!calm && chance(30)) submit();
   read_early();
   if (chance(30)) answer_one();
+  while (s.fetches_count && chance(30)) fetch_one(calm);
   if (!calm && chance(4)) {
     bool stored = chance(50);
     if (stored) hb_rig_apply(&s.rig, commit);
@@ -385,6 +418,7 @@ static bool commit_once(bool calm) {
   hb_rig_apply(&s.rig, commit);
   if (chance(50)) answer_early();
   hb_ordering_committed(s.rig.core, commit);
+  check_memory();
   answer_early();
   static struct hb_test_batch *batches[PENDING];
   size_t count = 0;
@@ -402,6 +436,9 @@ static void settle(void) {
     take_questions();
     if (s.needs_count) idle = 0;
     while (s.needs_count) answer_one();
+    unsigned fetches = tally.fetches;
+    fetch_one(true);
+    if (tally.fetches != fetches) idle = 0;
     while (hb_ordering_has_work(s.rig.core) && commit_once(true)) idle = 0;
   }
 }
@@ -411,6 +448,11 @@ static void check_end(void) {
   rebuild();
   settle();
   check_stored();
+  check_memory();
+  size_t count;
+  struct hb_rig_event *events = hb_rig_events(&s.rig, &count);
+  for (size_t i = 0; i < count; i++) assert_false(events[i].aside);
+  free(events);
   for (int i = 0; i < KEYS; i++) {
     const struct hb_key_record *row = hb_rig_row(&s.rig, NAMES[i]);
     if (!s.keys[i].begun) {
@@ -430,8 +472,10 @@ static void step(void) {
     submit();
   } else if (what < 55) {
     take_questions();
-  } else if (what < 70) {
+  } else if (what < 66) {
     answer_one();
+  } else if (what < 72) {
+    fetch_one(false);
   } else if (what < 96) {
     (void)commit_once(false);
   } else if (what < 98) {
@@ -461,13 +505,15 @@ static void run(uint64_t seed, bool tell) {
   options.block_bytes = 60 + below(900);
   options.bundle_bytes = 100 + below(2000);
   if (chance(40)) options.limits.key_cache_max = 1 + below(2000);
-  if (chance(20)) options.limits.key_held_memory_max = 1000 + below(9000);
+  if (chance(20)) options.limits.held_index_max = 1500 + below(9000);
+  if (chance(90)) options.limits.key_held_memory_max = 1 + below(chance(50) ? 1000 : 8000);
   hb_rig_start(&s.rig, &config, &options);
   model_reload();
   for (int i = 0; i < STEPS; i++) step();
   check_end();
   tally.records += s.rig.record_needs;
   tally.contents += s.rig.content_needs;
+  tally.held += s.rig.held_needs;
   tally.rewrites += s.rig.rewrites;
   rebuild();
   hb_rig_stop(&s.rig);
@@ -480,13 +526,16 @@ static uint64_t number_from(const char *name, uint64_t otherwise) {
 
 static void check_tally(void) {
   printf(
-      "failed %u, records %u, contents %u, rewrites %u, aside %u, complete %u; refused a %u b %u "
+      "failed %u, records %u, contents %u, held %u, fetches %u (%u failed), rewrites %u, aside %u, "
+      "complete %u; refused a %u b %u "
       "g %u m %u r %u e %u\n",
-      tally.failed, tally.records, tally.contents, tally.rewrites, tally.moved_aside,
-      tally.completed, tally.refused[HB_REASON_AHEAD], tally.refused[HB_REASON_HELD_BYTES],
-      tally.refused[HB_REASON_GAPS], tally.refused[HB_REASON_SERVER_MEMORY],
-      tally.refused[HB_REASON_DISK_RESERVE], tally.refused[HB_REASON_HELD_EVENTS]);
+      tally.failed, tally.records, tally.contents, tally.held, tally.fetches, tally.unreadable,
+      tally.rewrites, tally.moved_aside, tally.completed, tally.refused[HB_REASON_AHEAD],
+      tally.refused[HB_REASON_HELD_BYTES], tally.refused[HB_REASON_GAPS],
+      tally.refused[HB_REASON_SERVER_MEMORY], tally.refused[HB_REASON_DISK_RESERVE],
+      tally.refused[HB_REASON_HELD_EVENTS]);
   assert_true(tally.failed && tally.records && tally.contents && tally.rewrites);
+  assert_true(tally.held && tally.fetches && tally.unreadable);
   assert_true(tally.moved_aside && tally.completed);
   assert_true(tally.refused[HB_REASON_AHEAD] && tally.refused[HB_REASON_HELD_BYTES]);
   assert_true(tally.refused[HB_REASON_GAPS] && tally.refused[HB_REASON_SERVER_MEMORY]);

@@ -88,9 +88,10 @@ static struct hb_rig_event event_of(struct hb_slice frame, bool held, int64_t po
   return out;
 }
 
-static bool waits(const struct hb_per_key_rig *rig, const struct hb_rig_event *event) {
+static bool waits(const struct hb_per_key_rig *rig, struct hb_rig_event *event) {
   const struct hb_key_record *row = hb_rig_row(rig, event->key);
-  if (row) return event->sequence >= row->next;
+  event->aside = row && event->sequence < row->first;
+  if (row) return event->aside || event->sequence >= row->next;
   return rig->config.first_seen || event->sequence >= rig->config.first_sequence;
 }
 
@@ -117,6 +118,26 @@ struct hb_rig_event *hb_rig_events(const struct hb_per_key_rig *rig, size_t *out
   return events;
 }
 
+struct hb_bytes *hb_rig_bundle(const struct hb_per_key_rig *rig, struct hb_bundle_id id) {
+  for (size_t i = 0; i < rig->bundles_count; i++) {
+    const struct hb_rig_bundle *bundle = &rig->bundles[i];
+    if (bundle->id.commit == id.commit && bundle->id.part == id.part) return bundle->block;
+  }
+  return NULL;
+}
+
+/* The store here has one reference to each, and the core another where it keeps it. */
+size_t hb_rig_resident_bytes(const struct hb_per_key_rig *rig, size_t *out_largest) {
+  size_t bytes = 0;
+  *out_largest = 0;
+  for (size_t i = 0; i < rig->bundles_count; i++) {
+    const struct hb_bytes *block = rig->bundles[i].block;
+    if (atomic_load(&block->refs) > 1) bytes += block->size;
+    if (block->size > *out_largest) *out_largest = block->size;
+  }
+  return bytes;
+}
+
 /* ---- readers */
 
 static enum hb_verdict compare(const struct hb_per_key_rig *rig, const struct hb_need_key *ask,
@@ -140,6 +161,18 @@ static enum hb_verdict compare(const struct hb_per_key_rig *rig, const struct hb
   return HB_VERDICT_NONE;
 }
 
+static enum hb_verdict compare_held(const struct hb_per_key_rig *rig, const struct hb_need_key *ask,
+                                    const struct hb_event *event) {
+  const struct hb_bytes *bytes = hb_rig_bundle(rig, ask->bundle);
+  if (!bytes) return HB_VERDICT_MOVED;
+  struct hb_block block = decode(bytes);
+  assert_true(ask->at < block.count);
+  struct hb_event held = scan(hb_block_frame(&block, ask->at));
+  assert_int_equal(held.sequence, event->sequence);
+  assert_true(hb_slice_equal(hb_event_key(&held), hb_event_key(event)));
+  return hb_event_same(&held, event) ? HB_VERDICT_EQUAL : HB_VERDICT_DIFFERENT;
+}
+
 void hb_rig_answer(struct hb_per_key_rig *rig, struct hb_need *need) {
   assert_int_equal(need->count, 0);
   for (size_t i = 0; i < need->keys_count; i++) {
@@ -148,6 +181,11 @@ void hb_rig_answer(struct hb_per_key_rig *rig, struct hb_need *need) {
     if (ask->place == HB_PLACE_KEY_CONTENT) {
       ask->verdict = compare(rig, ask, event);
       rig->content_needs++;
+      continue;
+    }
+    if (ask->place == HB_PLACE_KEY_HELD) {
+      ask->verdict = compare_held(rig, ask, event);
+      rig->held_needs++;
       continue;
     }
     assert_int_equal(ask->place, HB_PLACE_KEY_RECORD);
@@ -203,12 +241,10 @@ static void apply_bundles(struct hb_per_key_rig *rig, const struct hb_commit *co
   for (size_t i = 0; i < commit->drained_count; i++) {
     struct hb_bundle_id id = commit->drained[i];
     assert_true(id.commit != commit->number);
+    const struct hb_bytes *block = hb_rig_bundle(rig, id);
+    assert_non_null(block);
     size_t at = 0;
-    while (at < rig->bundles_count &&
-           (rig->bundles[at].id.commit != id.commit || rig->bundles[at].id.part != id.part)) {
-      at++;
-    }
-    assert_true(at < rig->bundles_count);
+    while (rig->bundles[at].block != block) at++;
     hb_bytes_unref(rig->bundles[at].block);
     rig->bundles[at] = rig->bundles[--rig->bundles_count];
   }
@@ -258,6 +294,12 @@ void hb_rig_settle(struct hb_per_key_rig *rig) {
     while ((need = hb_ordering_take_need(rig->core))) {
       hb_rig_answer(rig, need);
       hb_ordering_answer_need(rig->core, need);
+      moved = true;
+    }
+    struct hb_bundle_id id;
+    while (hb_ordering_take_fetch(rig->core, &id)) {
+      rig->fetches++;
+      hb_ordering_fetched(rig->core, id, hb_rig_bundle(rig, id));
       moved = true;
     }
     if (!hb_ordering_has_work(rig->core)) continue;
@@ -342,7 +384,9 @@ void hb_rig_check(struct hb_per_key_rig *rig) {
       continue;
     }
     held++;
-    bool follows = same_key && events[i - 1].sequence + 1 == events[i].sequence;
+    if (events[i].aside) continue;
+    bool follows =
+        same_key && !events[i - 1].aside && events[i - 1].sequence + 1 == events[i].sequence;
     if (row && events[i].sequence == row->next) follows = true;
     if (!row && !rig->config.first_seen && events[i].sequence == rig->config.first_sequence) {
       follows = true;

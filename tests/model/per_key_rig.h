@@ -19,6 +19,7 @@ struct hb_rig_event {
   int64_t sequence;
   uint32_t content;
   bool held;
+  bool aside;       /* held, and below its key's first: not kept aside yet */
   int64_t position; /* where not held */
 };
 
@@ -45,7 +46,7 @@ struct hb_per_key_rig {
   /* of the last commit */
   size_t block_bytes;
   /* how often */
-  unsigned record_needs, content_needs, rewrites;
+  unsigned record_needs, content_needs, held_needs, fetches, rewrites;
 };
 
 /* GLOBAL's default limits, mode PER_KEY. */
@@ -58,7 +59,11 @@ void hb_rig_stop(struct hb_per_key_rig *rig);
 
 void hb_rig_apply(struct hb_per_key_rig *rig, const struct hb_commit *commit);
 void hb_rig_answer(struct hb_per_key_rig *rig, struct hb_need *need);
-/* Needs, commits, until nothing is left to do. */
+/* Borrowed; NULL: gone. */
+struct hb_bytes *hb_rig_bundle(const struct hb_per_key_rig *rig, struct hb_bundle_id id);
+/* Of the bundles, those that the core keeps in memory; and the largest of all. */
+size_t hb_rig_resident_bytes(const struct hb_per_key_rig *rig, size_t *out_largest);
+/* Needs, fetches, commits, until nothing is left to do. */
 void hb_rig_settle(struct hb_per_key_rig *rig);
 /* Submit events as one batch, settle; decisions are the batch's, which is the caller's. */
 struct hb_test_batch *hb_rig_send(struct hb_per_key_rig *rig, const struct hb_test_event *events,
