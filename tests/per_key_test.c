@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "tests/lib/command.h"
@@ -104,15 +105,17 @@ static size_t check_order(const char *text) {
   return count;
 }
 
-static struct hbt_child *start_tail(struct world *world) {
+static struct hbt_child *start_tail_of(struct world *world, int events) {
   char count[16];
-  (void)snprintf(count, sizeof count, "%d", EVENTS);
+  (void)snprintf(count, sizeof count, "%d", events);
   const char *const arguments[] = {holdback, "--server", world->server.listen,
                                    "tail",   "--stream", "s",
                                    "--from", "start",    "--count",
                                    count,    NULL};
   return hbt_child_start(arguments, NULL, 0);
 }
+
+static struct hbt_child *start_tail(struct world *world) { return start_tail_of(world, EVENTS); }
 
 static struct hbt_child *start_send(struct world *world, const char *input) {
   const char *const arguments[] = {
@@ -207,6 +210,84 @@ static void test_lists_and_positions(void **state) {
   free(all);
 }
 
+/* ---- more waits than memory may hold */
+
+enum { MANY_PER = 6000, MANY = KEYS * MANY_PER, MANY_LINE = 320, MANY_RSS_MORE_MIB = 16 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static unsigned long rss_mib(const struct world *world) {
+  char path[64];
+  unsigned long size = 0;
+  unsigned long resident = 0;
+  (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)hbt_child_pid(world->server.child));
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%lu %lu", &size, &resident), 2);
+  (void)fclose(file);
+  return resident * (unsigned long)sysconf(_SC_PAGESIZE) >> 20;
+}
+
+/* The numbers [from, to) of every key, each event with a filling of 200 bytes in a header. */
+static char *make_rounds(unsigned from, unsigned to) {
+  static char filling[201];
+  memset(filling, 'f', sizeof filling - 1);
+  char *input = hb_alloc((size_t)(to - from) * KEYS * MANY_LINE + 1);
+  size_t used = 0;
+  for (unsigned sequence = from; sequence < to; sequence++) {
+    for (unsigned key = 0; key < KEYS; key++) {
+      used += (size_t)snprintf(input + used, MANY_LINE,
+                               "{\"sequence\":%u,\"key\":\"key-%u\",\"payload\":\"%u of %u\","
+                               "\"headers\":{\"f\":\"%s\"}}\n",
+                               sequence, key, sequence, key, filling);
+    }
+  }
+  input[used] = 0;
+  return input;
+}
+
+static void send_rounds(struct world *world, unsigned from, unsigned to) {
+  char *input = make_rounds(from, to);
+  DO(0, input, "send", "--stream", "s", "-");
+  free(input);
+}
+
+/* Twenty-five times the memory that is for it waits; the server comes up with it after a kill, in
+ * little more memory than with nothing, and then everything comes, in order. */
+static void test_more_waits_than_memory_holds(void **state) {
+  struct world *world = *state;
+  hbt_server_kill(&world->server);
+  world->server.flags[0] = "--key-held-memory-max=1048576";
+  assert_true(hbt_server_start(&world->server));
+  unsigned long before = rss_mib(world);
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "0");
+  send_rounds(world, 1, MANY_PER);
+  kill_and_start(world);
+  unsigned long after = rss_mib(world);
+  if (after > before + MANY_RSS_MORE_MIB && !SANITIZED) {
+    fail_msg("RSS %lu MiB, %lu with nothing held", after, before);
+  }
+  struct hbt_child *tail = start_tail_of(world, MANY);
+  send_rounds(world, 0, 1);
+  int code = -1;
+  assert_true(hbt_child_wait(tail, HBT_COMMAND_MS, &code));
+  assert_int_equal(code, 0);
+  char *text = hbt_child_text(tail, HBT_OUT, NULL);
+  hbt_child_destroy(tail);
+  assert_int_equal(check_order(text), MANY);
+  free(text);
+  DO(0, NULL, "verify");
+}
+
 /* Keys begin where an event says so: what came before waits, or is told that it came before. */
 static void test_initial(void **state) {
   struct world *world = *state;
@@ -235,7 +316,8 @@ int main(int argc, char **argv) {
   holdback = argv[2];
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {T(test_survives_kills), T(test_survives_kills_async),
-                                     T(test_lists_and_positions), T(test_initial)};
+                                     T(test_lists_and_positions), T(test_initial),
+                                     T(test_more_waits_than_memory_holds)};
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
