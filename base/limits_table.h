@@ -28,8 +28,8 @@
     "memory for the index of held events and gaps, all streams; beyond it WINDOW_FULL, "         \
     "SERVER_MEMORY")                                                                             \
   X(key_held_memory_max, 128 * HB_MIB, 1 * HB_MIB, 1 * HB_TIB, "bytes", SERVER,                  \
-    "bundles of held events of PER_KEY streams, all in memory; beyond it WINDOW_FULL, "          \
-    "SERVER_MEMORY")                                                                             \
+    "held frames of PER_KEY streams kept in memory, all streams; the rest is read back from "    \
+    "its bundle")                                                                                \
   X(key_cache_max, 64 * HB_MIB, 1 * HB_MIB, 1 * HB_TIB, "bytes", SERVER,                         \
     "records of PER_KEY keys without held events, kept in memory; others are read when needed")  \
   X(batch_events_max, 65536, 65536, 65536, "events", FIXED,                                      \

@@ -97,7 +97,8 @@ struct hb_fetch {
   uint32_t slot;
   struct hb_bundle_id id;
   size_t bytes;
-  bool keyed; /* of a PER_KEY stream */
+  bool keyed;       /* of a PER_KEY stream */
+  bool for_rewrite; /* told of such alone */
 };
 
 struct hb_key_frames;
@@ -394,8 +395,8 @@ void hb_key_memory_trim(struct hb_ordering *core);
 void hb_key_memory_plan(struct hb_ordering *core);
 /* False: gone or there meanwhile. */
 bool hb_key_memory_take_fetch(const struct hb_core_stream *stream, uint32_t slot);
-void hb_key_memory_fetched(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot,
-                           struct hb_bytes *block);
+void hb_key_memory_fetched(struct hb_ordering *core, struct hb_core_stream *stream,
+                           const struct hb_fetch *fetch, struct hb_bytes *block);
 void hb_key_memory_retry(struct hb_per_key *per_key);
 bool hb_key_memory_waits_for(const struct hb_ordering *core, struct hb_bundle_id id);
 /* decide.c: sparse bundles are rewritten and rows of keys put; the round is over; the commit is. */

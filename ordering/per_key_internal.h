@@ -40,10 +40,9 @@ struct hb_key_waiting {
 
 enum hb_key_bundle_flag {
   HB_KEY_BUNDLE_USED = 1,
-  HB_KEY_BUNDLE_CANDIDATE = 2,  /* in per_key->candidates */
-  HB_KEY_BUNDLE_FETCHING = 4,   /* a FETCH is out */
-  HB_KEY_BUNDLE_UNREADABLE = 8, /* the last FETCH failed: not again before the next commit */
-  HB_KEY_BUNDLE_REWRITE = 16    /* it is fetched to be rewritten */
+  HB_KEY_BUNDLE_CANDIDATE = 2, /* in per_key->candidates */
+  HB_KEY_BUNDLE_FETCHING = 4,  /* a FETCH is out */
+  HB_KEY_BUNDLE_UNREADABLE = 8 /* the last FETCH failed: not again before the next commit */
 };
 
 struct hb_key_bundle {
@@ -173,7 +172,8 @@ void hb_key_memory_wait(struct hb_ordering *core, struct hb_key_state *key, uint
 /* It used the bundle that it waited for. */
 void hb_key_memory_unpin(struct hb_ordering *core, struct hb_key_state *key);
 bool hb_key_memory_can_fetch(const struct hb_key_bundle *bundle);
-void hb_key_memory_fetch(struct hb_ordering *core, const struct hb_per_key *per_key, uint32_t slot);
+void hb_key_memory_fetch(struct hb_ordering *core, const struct hb_per_key *per_key, uint32_t slot,
+                         bool for_rewrite);
 /* Nobody waits for it any more: its stream goes. */
 void hb_key_memory_forget(struct hb_ordering *core, struct hb_per_key *per_key, uint32_t slot);
 

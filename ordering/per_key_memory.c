@@ -170,8 +170,8 @@ bool hb_key_memory_can_fetch(const struct hb_key_bundle *bundle) {
          !(bundle->flags & (HB_KEY_BUNDLE_FETCHING | HB_KEY_BUNDLE_UNREADABLE));
 }
 
-void hb_key_memory_fetch(struct hb_ordering *core, const struct hb_per_key *per_key,
-                         uint32_t slot) {
+void hb_key_memory_fetch(struct hb_ordering *core, const struct hb_per_key *per_key, uint32_t slot,
+                         bool for_rewrite) {
   hb_reserve((void **)&core->fetch_plan, &core->fetch_plan_cap, core->fetch_plan_count + 1,
              sizeof *core->fetch_plan);
   core->fetch_plan[core->fetch_plan_count++] =
@@ -179,7 +179,8 @@ void hb_key_memory_fetch(struct hb_ordering *core, const struct hb_per_key *per_
                         .slot = slot,
                         .id = hb_key_bundle_id(per_key, slot),
                         .bytes = per_key->bundles[slot].disk_bytes,
-                        .keyed = true};
+                        .keyed = true,
+                        .for_rewrite = for_rewrite};
 }
 
 void hb_key_memory_plan(struct hb_ordering *core) {
@@ -191,7 +192,7 @@ void hb_key_memory_plan(struct hb_ordering *core) {
     if (!hb_key_memory_can_fetch(bundle)) continue;
     if (bytes && bytes + bundle->disk_bytes > memory_max(core) / 2) break;
     bytes += bundle->disk_bytes;
-    hb_key_memory_fetch(core, at->owner, at->slot);
+    hb_key_memory_fetch(core, at->owner, at->slot, false);
   }
   for (size_t i = 0; i < core->streams_count; i++) {
     if (core->streams[i]->per_key) hb_key_rewrite_plan(core, core->streams[i]->per_key);
@@ -205,13 +206,12 @@ bool hb_key_memory_take_fetch(const struct hb_core_stream *stream, uint32_t slot
   return true;
 }
 
-void hb_key_memory_fetched(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot,
-                           struct hb_bytes *block) {
+void hb_key_memory_fetched(struct hb_ordering *core, struct hb_core_stream *stream,
+                           const struct hb_fetch *fetch, struct hb_bytes *block) {
   struct hb_per_key *per_key = stream->per_key;
-  struct hb_key_bundle *bundle = &per_key->bundles[slot];
+  struct hb_key_bundle *bundle = &per_key->bundles[fetch->slot];
   struct hb_block decoded;
-  bool for_rewrite = bundle->flags & HB_KEY_BUNDLE_REWRITE;
-  bundle->flags &= ~(uint32_t)(HB_KEY_BUNDLE_FETCHING | HB_KEY_BUNDLE_REWRITE);
+  bundle->flags &= ~(uint32_t)HB_KEY_BUNDLE_FETCHING;
   bool readable = block && hb_block_decode(hb_bytes_view(block), &decoded, NULL) == HB_OK &&
                   decoded.count == bundle->count;
   if (!readable) {
@@ -219,12 +219,12 @@ void hb_key_memory_fetched(struct hb_ordering *core, struct hb_core_stream *stre
     core->unreadable++;
     return;
   }
-  hb_key_memory_load(core, per_key, slot, block, &decoded);
-  if (for_rewrite) {
+  hb_key_memory_load(core, per_key, fetch->slot, block, &decoded);
+  if (fetch->for_rewrite) {
     bundle->frames->for_rewrite = true;
     core->key_memory.rewrite_bytes += block->size;
   }
-  wake(core, per_key, slot);
+  wake(core, per_key, fetch->slot);
   hb_key_rewrite_look(core, per_key);
   hb_key_memory_trim(core);
 }

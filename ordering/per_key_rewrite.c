@@ -103,13 +103,12 @@ void hb_key_rewrite_plan(struct hb_ordering *core, struct hb_per_key *per_key) {
     if (all.of[WORTH_ASIDES] && worth != WORTH_ASIDES) return;
     for (size_t i = 0; i < per_key->candidates_count; i++) {
       uint32_t slot = per_key->candidates[i];
-      struct hb_key_bundle *bundle = &per_key->bundles[slot];
+      const struct hb_key_bundle *bundle = &per_key->bundles[slot];
       if (!is_old(core, bundle) || (int)worth_of(bundle) != worth) continue;
       if (!hb_key_memory_can_fetch(bundle)) continue;
       if (bytes && bytes + bundle->disk_bytes > max) return;
       bytes += bundle->disk_bytes;
-      bundle->flags |= HB_KEY_BUNDLE_REWRITE;
-      hb_key_memory_fetch(core, per_key, slot);
+      hb_key_memory_fetch(core, per_key, slot, true);
     }
   }
 }

@@ -239,7 +239,7 @@ void hb_ordering_fetched(struct hb_ordering *core, struct hb_bundle_id id, struc
   if (!stream || core->dead) return;
   core->fetch_stale = true;
   if (fetch.keyed) {
-    hb_key_memory_fetched(core, stream, fetch.slot, block);
+    hb_key_memory_fetched(core, stream, &fetch, block);
     return;
   }
   struct hb_held_bundle *bundle = &stream->bundles[fetch.slot];

@@ -16,7 +16,7 @@
 
 #include "tests/model/per_key_rig.h"
 
-enum { SEEDS = 200, STEPS = 400, KEYS = 6, CALLS = 4, PENDING = 2048, OUT = 32, STORED_MAX = 8192 };
+enum { SEEDS = 400, STEPS = 400, KEYS = 6, CALLS = 4, PENDING = 2048, OUT = 32, STORED_MAX = 8192 };
 
 static const char *const NAMES[KEYS] = {"", "a", "b", "cc", "ddd", "e"};
 
@@ -326,11 +326,12 @@ static void fetch_one(bool calm) {
   tally.unreadable += fails;
 }
 
-/* I8: what is pinned for a release, or for a rewrite, is one bundle where memory is less. */
+/* I8; but one bundle for a release, and one for a rewrite, may always be there. */
 static void check_memory(void) {
   size_t largest;
   size_t bytes = hb_rig_resident_bytes(&s.rig, &largest);
-  assert_true(bytes <= s.rig.options.limits.key_held_memory_max + 2 * largest);
+  size_t max = (size_t)s.rig.options.limits.key_held_memory_max;
+  assert_true(bytes <= max || bytes <= 2 * largest);
 }
 
 /* Readers that looked before a commit, and answer after it: records may be old by then. */
@@ -438,6 +439,7 @@ static void settle(void) {
     while (s.needs_count) answer_one();
     unsigned fetches = tally.fetches;
     fetch_one(true);
+    check_memory();
     if (tally.fetches != fetches) idle = 0;
     while (hb_ordering_has_work(s.rig.core) && commit_once(true)) idle = 0;
   }
@@ -476,6 +478,7 @@ static void step(void) {
     answer_one();
   } else if (what < 72) {
     fetch_one(false);
+    check_memory();
   } else if (what < 96) {
     (void)commit_once(false);
   } else if (what < 98) {
