@@ -198,7 +198,9 @@ static int64_t check_keys_ascend(struct rig *rig, struct hb_stream *stream) {
         assert_int_equal(hb_scan_frame(hb_block_frame(&block, k), &event, NULL), HB_OK);
         char name[8] = "";
         memcpy(name, hb_event_key(&event).data, event.key_size);
-        assert_int_equal(event.sequence, ++next[atoi(name + 1)]);
+        long number = strtol(name + 1, NULL, 10);
+        assert_in_range(number, 0, SPILL_KEYS - 1);
+        assert_int_equal(event.sequence, ++next[number]);
       }
     }
     hb_read_done(&read);
