@@ -261,9 +261,16 @@ struct holdback_processor_config {
   const char *processor; /* "count", ...; a built-in, or a shared object of the server's */
   const struct holdback_parameter *parameters;
   size_t parameters_count;
-  bool suspend_on_error;           /* else a failed event is kept aside and processing goes on */
+  int on_error;                    /* enum holdback_on_error */
   int key_status;                  /* enum holdback_key_status_mode */
   uint32_t key_status_interval_ms; /* PERIODIC; 0 = 5,000 */
+};
+/* What becomes of an event at which the code fails; it is kept aside in any case but SUSPEND. */
+enum holdback_on_error {
+  HOLDBACK_ON_ERROR_DEFAULT = 0,  /* WAIT_KEY in PER_KEY mode, else CONTINUE */
+  HOLDBACK_ON_ERROR_CONTINUE = 1, /* processing goes on */
+  HOLDBACK_ON_ERROR_SUSPEND = 2,  /* the processor stops before it */
+  HOLDBACK_ON_ERROR_WAIT_KEY = 3  /* PER_KEY: its key waits for a good event of its sequence */
 };
 /* What is kept of each key, and told in subscriptions with key_statuses. */
 enum holdback_key_status_mode {
@@ -290,6 +297,7 @@ struct holdback_processor_status {
   uint64_t lag;
   int64_t results;
   uint64_t events, failed, timers_fired, timers, state_cache_bytes, call_ms;
+  uint64_t blocked_keys; /* WAIT_KEY: keys that wait */
   bool has_watermark;
   int64_t watermark_seconds;
   int32_t watermark_nanos;
@@ -315,6 +323,19 @@ HOLDBACK_API int holdback_processor_list(struct holdback_client *client, const c
                                          const char *name, holdback_processor_each *each,
                                          void *context, struct holdback_error *error);
 
+/* What came of keys that waited at an event that failed. */
+struct holdback_retried {
+  uint64_t tried;
+  uint64_t processed; /* of these, those that got on */
+  uint64_t blocked;   /* keys of the processor that wait now */
+  char reason[1001];  /* why one of the others failed again; "" */
+};
+/* Try them again, with the event that failed and with copies of it that were kept; `key` NULL: all
+ * of the processor's. Waits until it is done. */
+HOLDBACK_API int holdback_retry_blocked(struct holdback_client *client, const char *stream,
+                                        const char *processor, const struct holdback_bytes *key,
+                                        struct holdback_retried *out, struct holdback_error *error);
+
 /* How a key stands with a processor that keeps statuses. */
 struct holdback_key_status {
   int64_t position; /* in a subscription: among the statuses told, from 0 */
@@ -329,6 +350,8 @@ struct holdback_key_status {
   int64_t latest_waiting;
   uint64_t received;
   uint64_t told_at_ms; /* since 1970; in a subscription */
+  bool has_blocked_at; /* the key waits at an event that failed */
+  int64_t blocked_at;  /* its sequence */
 };
 /* of one key: out->key is the one given. */
 HOLDBACK_API int holdback_key_status(struct holdback_client *client, const char *stream,

@@ -27,7 +27,9 @@ static void take(const Holdback__V1__KeyStatus *from, struct holdback_bytes key,
                                       .earliest_waiting = from->earliest_waiting,
                                       .latest_waiting = from->latest_waiting,
                                       .received = from->received,
-                                      .told_at_ms = from->told_at_ms};
+                                      .told_at_ms = from->told_at_ms,
+                                      .has_blocked_at = from->blocked_at_presence_case != 0,
+                                      .blocked_at = from->blocked_at};
 }
 
 int holdback_key_status(struct holdback_client *client, const char *stream, const char *processor,

@@ -1,4 +1,5 @@
 /* Decides how a processor looks in the contract, and back. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -50,8 +51,7 @@ int holdback_processor_attach(struct holdback_client *client, const char *stream
   Holdback__V1__ProcessorConfig wanted = HOLDBACK__V1__PROCESSOR_CONFIG__INIT;
   wanted.name = text_of(config->name);
   wanted.processor = text_of(config->processor);
-  wanted.on_error = config->suspend_on_error ? HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND
-                                             : HOLDBACK__V1__ON_ERROR__ON_ERROR_CONTINUE;
+  wanted.on_error = (Holdback__V1__OnError)config->on_error;
   wanted.key_status = (Holdback__V1__KeyStatusMode)config->key_status;
   wanted.key_status_interval_ms = config->key_status_interval_ms;
   put_parameters(config, &parameters, &wanted);
@@ -86,6 +86,32 @@ int holdback_processor_detach(struct holdback_client *client, const char *stream
   return status;
 }
 
+int holdback_retry_blocked(struct holdback_client *client, const char *stream,
+                           const char *processor, const struct holdback_bytes *key,
+                           struct holdback_retried *out, struct holdback_error *error) {
+  int status = require("stream", stream, error);
+  if (!status) status = require("processor", processor, error);
+  if (status) return status;
+  Holdback__V1__RetryBlockedKeysRequest request = HOLDBACK__V1__RETRY_BLOCKED_KEYS_REQUEST__INIT;
+  request.stream = text_of(stream);
+  request.processor = text_of(processor);
+  if (key) {
+    request.key_presence_case = HOLDBACK__V1__RETRY_BLOCKED_KEYS_REQUEST__KEY_PRESENCE_KEY;
+    request.key = (ProtobufCBinaryData){.len = key->size, .data = (uint8_t *)(uintptr_t)key->data};
+  }
+  ProtobufCMessage *answer;
+  status = hbc_unary_call(client, METHOD("RetryBlockedKeys"), &request.base,
+                          &holdback__v1__retry_blocked_keys_response__descriptor, &answer, error);
+  if (status) return status;
+  const Holdback__V1__RetryBlockedKeysResponse *told =
+      (const Holdback__V1__RetryBlockedKeysResponse *)answer;
+  *out = (struct holdback_retried){
+      .tried = told->tried, .processed = told->processed, .blocked = told->blocked};
+  (void)snprintf(out->reason, sizeof out->reason, "%s", told->reason);
+  protobuf_c_message_free_unpacked(answer, NULL);
+  return HOLDBACK_OK;
+}
+
 /* ---- looking */
 
 static void take_status(const Holdback__V1__ProcessorStatus *from,
@@ -100,6 +126,7 @@ static void take_status(const Holdback__V1__ProcessorStatus *from,
       .failed = from->failed,
       .timers_fired = from->timers_fired,
       .timers = from->timers,
+      .blocked_keys = from->blocked_keys,
       .state_cache_bytes = from->state_cache_bytes,
       .call_ms = from->call_ms,
       .stopped_at = from->stopped_at,
@@ -129,7 +156,7 @@ static bool tell(const Holdback__V1__ProcessorInfo *info, holdback_processor_eac
       .processor = from->processor,
       .parameters = parameters,
       .parameters_count = from->n_parameters,
-      .suspend_on_error = from->on_error == HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND,
+      .on_error = (int)from->on_error,
       .key_status = (int)from->key_status,
       .key_status_interval_ms = from->key_status_interval_ms};
   struct holdback_processor_status status;

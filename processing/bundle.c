@@ -104,6 +104,23 @@ static void take_statuses(struct hb_host *host) {
   }
 }
 
+static void take_blocked(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  const struct hb_blocked *blocked = &host->blocked;
+  bundle->blocked_count = bundle->unblocked_count = 0;
+  hb_reserve((void **)&bundle->unblocked, &host->unblocked_cap, blocked->gone_count,
+             sizeof *bundle->unblocked);
+  for (size_t i = 0; i < blocked->gone_count; i++) {
+    bundle->unblocked[bundle->unblocked_count++] = blocked->gone[i]->row.key;
+  }
+  for (size_t i = 0; i < blocked->count && blocked->dirty_bytes; i++) {
+    if (!blocked->items[i]->dirty) continue;
+    hb_reserve((void **)&bundle->blocked, &host->blocked_cap, bundle->blocked_count + 1,
+               sizeof *bundle->blocked);
+    bundle->blocked[bundle->blocked_count++] = blocked->items[i]->row;
+  }
+}
+
 static void take_failures(struct hb_host *host) {
   struct hb_bundle *bundle = &host->bundle;
   hb_reserve((void **)&bundle->failures, &host->rows_cap, host->failures_count,
@@ -126,6 +143,7 @@ const struct hb_bundle *hb_host_take(struct hb_host *host) {
   bundle->gone_count = take_list(host->timers.gone, &bundle->gone, &host->gone_cap);
   take_logs(host);
   take_statuses(host);
+  take_blocked(host);
   take_failures(host);
   bundle->place = host->place;
   return bundle;
@@ -145,6 +163,7 @@ void hb_host_committed(struct hb_host *host) {
   hb_cache_committed(&host->cache);
   hb_statuses_committed(&host->statuses);
   hb_event_timers_committed(&host->timers);
+  hb_blocked_committed(&host->blocked);
   host->results_count = 0;
   hb_buf_clear(&host->frames);
   host->failures_count = 0;
@@ -160,6 +179,8 @@ void hb_bundle_done(struct hb_host *host) {
   free(host->bundle.gone);
   free(host->bundle.results);
   free(host->bundle.failures);
+  free(host->bundle.blocked);
+  free(host->bundle.unblocked);
   free(host->bundle.statuses);
   free(host->bundle.told);
   free(host->results);

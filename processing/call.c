@@ -123,7 +123,7 @@ static int emit_slices(struct hb_host *host, struct hb_slice key, struct hb_slic
   if (key.size > HBP_RESULT_MAX || payload.size > HBP_RESULT_MAX - key.size) {
     return fail_text(host, "a result is above 3145728 bytes");
   }
-  if (call->emitted++ < host->place.skip) return HBP_OK; /* committed before */
+  if (call->emitted++ < *call->skip) return HBP_OK; /* committed before */
   if (call->cut || !has_room(host)) {
     call->cut = true;
     return HBP_OK;
@@ -226,7 +226,8 @@ void hb_user_call_begin(struct hb_host *host, enum hb_cause cause, int64_t posit
                                      .time = time,
                                      .first_result = host->results_count,
                                      .first_byte = host->frames.size,
-                                     .first_time = host->place.results_time};
+                                     .first_time = host->place.results_time,
+                                     .skip = &host->place.skip};
   host->ops_count = 0;
   hb_buf_clear(&host->names);
 }
@@ -250,11 +251,11 @@ bool hb_user_call_end(struct hb_host *host, int code) {
   }
   if (call->failed || call->cut || host->broken.code != HB_OK) {
     hb_cache_undo(&host->cache);
-    if (call->cut) host->place.skip += host->results_count - call->first_result;
+    if (call->cut) *call->skip += host->results_count - call->first_result;
     return false;
   }
   apply_ops(host);
   hb_cache_keep(&host->cache);
-  host->place.skip = 0;
+  *call->skip = 0;
   return true;
 }

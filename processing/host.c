@@ -22,7 +22,9 @@ static struct hb_host_budget budget_of(const struct hb_host_budget *given) {
                                  .cache_bytes = size_or(given->cache_bytes, 64 << 20),
                                  .timers = count_or(given->timers, 1000000),
                                  .block_bytes = size_or(given->block_bytes, 64 << 10),
-                                 .failure_bytes = size_or(given->failure_bytes, 64 << 20)};
+                                 .failure_bytes = size_or(given->failure_bytes, 64 << 20),
+                                 .blocked_keys = count_or(given->blocked_keys, 10000),
+                                 .blocked_bytes = size_or(given->blocked_bytes, 64 << 20)};
 }
 
 struct hb_host *hb_host_create(const struct hb_host_options *options) {
@@ -32,7 +34,7 @@ struct hb_host *hb_host_create(const struct hb_host_options *options) {
   host->source = options->source;
   host->budget = budget_of(&options->budget);
   host->results_max = host->budget.results;
-  host->stop_on_failure = options->stop_on_failure;
+  host->on_error = options->on_error;
   hb_cache_init(&host->cache, &host->source, host->budget.cache_bytes);
   hb_statuses_init(&host->statuses, options->key_status, &host->source,
                    host->budget.cache_bytes / 4);
@@ -47,6 +49,7 @@ void hb_host_destroy(struct hb_host *host) {
   hb_cache_done(&host->cache);
   hb_statuses_done(&host->statuses);
   hb_event_timers_done(&host->timers);
+  hb_blocked_done(&host->blocked);
   hb_buf_done(&host->end_key);
   hb_buf_done(&host->names);
   hb_buf_done(&host->explanation);
@@ -90,7 +93,8 @@ struct hb_host_stats hb_host_stats(const struct hb_host *host) {
                                 .cache_states = host->cache.count,
                                 .cache_hits = host->cache.hits,
                                 .cache_misses = host->cache.misses,
-                                .timers = host->timers.count};
+                                .timers = host->timers.count,
+                                .blocked_keys = host->blocked.count};
 }
 
 bool hb_host_is_full(const struct hb_host *host) {
@@ -99,7 +103,7 @@ bool hb_host_is_full(const struct hb_host *host) {
          host->frames.size >= host->budget.result_bytes ||
          statuses->frames.size >= host->budget.result_bytes ||
          host->cache.dirty_bytes + statuses->keys.dirty_bytes + host->failed_bytes.size +
-                 host->timers.changes * sizeof(struct hb_event_timer) >=
+                 host->blocked.dirty_bytes + host->timers.changes * sizeof(struct hb_event_timer) >=
              host->budget.change_bytes;
 }
 
@@ -120,6 +124,18 @@ static void keep_failure(struct hb_host *host, struct hb_slice frame) {
   hb_buf_append(&host->failed_bytes, host->explanation.data, host->explanation.size);
 }
 
+/* After a failure: it is not passed over. */
+static bool stops(struct hb_host *host) {
+  const struct hb_user_call *call = &host->call;
+  if (host->on_error == HB_ON_ERROR_SUSPEND) return true;
+  bool blocks =
+      host->on_error == HB_ON_ERROR_WAIT && call->cause == HB_CAUSE_EVENT && !call->is_try;
+  if (!blocks || hb_host_may_block(host, call->key)) return false;
+  static const char FULL[] = "; and no more keys may wait than blocked_keys_max";
+  hb_buf_append(&host->explanation, FULL, sizeof FULL - 1);
+  return true;
+}
+
 /* How the call ended, for who drives. DONE: it is over, with or without success. */
 static enum hb_host_result conclude(struct hb_host *host, int code, struct hb_slice frame,
                                     struct hb_err *err) {
@@ -137,11 +153,13 @@ static enum hb_host_result conclude(struct hb_host *host, int code, struct hb_sl
     return HB_HOST_FULL;
   }
   host->failure_position = host->call.position;
-  if (host->stop_on_failure) return HB_HOST_FAILED;
+  if (stops(host)) return HB_HOST_FAILED;
   host->touched = true;
-  host->place.skip = 0;
-  host->place.failed++;
-  if (host->call.cause == HB_CAUSE_EVENT) keep_failure(host, frame);
+  *host->call.skip = 0;
+  if (!host->call.is_try) host->place.failed++;
+  if (host->call.cause == HB_CAUSE_EVENT && (!host->call.is_try || host->call.is_copy)) {
+    keep_failure(host, frame);
+  }
   return HB_HOST_DONE;
 }
 
@@ -155,7 +173,9 @@ static enum hb_host_result end_call(struct hb_host *host, int code, const struct
   struct hb_status_change change = {.key = host->call.key,
                                     .event = result == HB_HOST_DONE ? event : NULL,
                                     .failed = host->place.failed > failed,
+                                    .made_good = host->call.is_try,
                                     .results = host->results_count - host->call.first_result};
+  if (host->call.is_try && host->call.failed) change.event = NULL;
   if (!change.event && change.results == 0) return result;
   return hb_status_note(host, &change, err) == HB_OK ? result : HB_HOST_ERROR;
 }
@@ -188,20 +208,20 @@ static enum hb_host_result run_timer(struct hb_host *host, int64_t position, str
   }
   /* It is not set any more when what the call sets takes its place; a cut call runs again. */
   bool again = host->call.cut && code == HBP_OK && !host->call.failed;
-  bool stops = host->stop_on_failure && (code != HBP_OK || host->call.failed);
-  if (!again && !stops && host->broken.code == HB_OK) hb_event_timers_remove(&host->timers, timer);
+  bool kept = host->on_error == HB_ON_ERROR_SUSPEND && (code != HBP_OK || host->call.failed);
+  if (!again && !kept && host->broken.code == HB_OK) hb_event_timers_remove(&host->timers, timer);
   enum hb_host_result result = end_call(host, code, NULL, err);
   free(key);
   if (result == HB_HOST_DONE) host->place.timers_fired++;
   return result;
 }
 
-static enum hb_host_result run_event(struct hb_host *host, const struct hb_event *event,
-                                     int64_t position, struct hb_err *err) {
+enum hb_host_result hb_host_run_event(struct hb_host *host, const struct hb_event *event,
+                                      const struct hb_event_call *call, struct hb_err *err) {
   struct hbp_event given = {.size = sizeof given,
                             .key = bytes_of(hb_event_key(event)),
                             .payload = bytes_of(hb_event_payload(event)),
-                            .position = position,
+                            .position = call->position,
                             .sequence = event->sequence,
                             .time = time_of(event->time),
                             .watermark = time_of(host->place.watermark),
@@ -212,7 +232,10 @@ static enum hb_host_result run_event(struct hb_host *host, const struct hb_event
   while (lead < frame.size && frame.data[lead] >= 0x80) lead++;
   lead++;
   given.encoded = (struct hbp_bytes){frame.data + lead, frame.size - lead};
-  hb_user_call_begin(host, HB_CAUSE_EVENT, position, hb_event_key(event), event->time);
+  hb_user_call_begin(host, HB_CAUSE_EVENT, call->position, hb_event_key(event), event->time);
+  host->call.skip = call->skip;
+  host->call.is_try = call->is_try;
+  host->call.is_copy = call->is_copy;
   int code = host->processor->on_event(host->self, &host->calls, &given);
   return end_call(host, code, event, err);
 }
@@ -235,6 +258,17 @@ static bool is_due(const struct hb_host *host, struct hb_time time) {
   return timer && time.present && hb_time_compare(timer->time, time) <= 0;
 }
 
+static enum hb_host_result run_or_pass(struct hb_host *host, const struct hb_event *event,
+                                       int64_t position, struct hb_err *err) {
+  struct hb_blocked_key *blocked = hb_blocked_find(&host->blocked, hb_event_key(event));
+  if (blocked) return hb_host_pass_over(host, blocked, event, err);
+  struct hb_event_call call = {.position = position, .skip = &host->place.skip};
+  enum hb_host_result result = hb_host_run_event(host, event, &call, err);
+  bool failed = result == HB_HOST_DONE && host->call.failed;
+  if (failed && host->on_error == HB_ON_ERROR_WAIT) hb_host_block(host, event, position);
+  return result;
+}
+
 enum hb_host_result hb_host_event(struct hb_host *host, const struct hb_event *event,
                                   int64_t position, struct hb_err *err) {
   HB_ASSERT(position >= host->place.position && host->place.phase == HB_PHASE_EVENTS);
@@ -245,7 +279,7 @@ enum hb_host_result hb_host_event(struct hb_host *host, const struct hb_event *e
     if (result != HB_HOST_DONE) return result;
   }
   if (hb_host_is_full(host)) return HB_HOST_FULL;
-  enum hb_host_result result = run_event(host, event, position, err);
+  enum hb_host_result result = run_or_pass(host, event, position, err);
   if (result != HB_HOST_DONE) return result;
   if (hb_time_compare(event->time, host->place.watermark) > 0) host->place.watermark = event->time;
   host->place.position = position + 1;

@@ -19,6 +19,7 @@
 #include "base/frame/scan.h"
 #include "base/slice.h"
 #include "base/types.h"
+#include "processing/blocked.h"
 #include "processing/holdback/processor.h"
 #include "storage/processor_rows.h"
 
@@ -38,14 +39,16 @@ struct hb_state_source {
 
 /* What a bundle may hold at most, and what ends it. 0 = the default in brackets. */
 struct hb_host_budget {
-  uint32_t results;     /* exact: an event with more is split [10,000]; see hb_host_set_behind */
-  uint32_t events;      /* [50,000] */
-  size_t result_bytes;  /* [4 MiB] */
-  size_t change_bytes;  /* states, about [8 MiB] */
-  size_t cache_bytes;   /* states in memory [64 MiB] */
-  uint32_t timers;      /* set at once; beyond it timer_set fails [1,000,000] */
-  size_t block_bytes;   /* frames of one block of results [64 KiB] */
-  size_t failure_bytes; /* kept of failed events, ever; beyond it they are counted [64 MiB] */
+  uint32_t results;      /* exact: an event with more is split [10,000]; see hb_host_set_behind */
+  uint32_t events;       /* [50,000] */
+  size_t result_bytes;   /* [4 MiB] */
+  size_t change_bytes;   /* states, about [8 MiB] */
+  size_t cache_bytes;    /* states in memory [64 MiB] */
+  uint32_t timers;       /* set at once; beyond it timer_set fails [1,000,000] */
+  size_t block_bytes;    /* frames of one block of results [64 KiB] */
+  size_t failure_bytes;  /* kept of failed events, ever; beyond it they are counted [64 MiB] */
+  uint32_t blocked_keys; /* that wait at once; beyond it HB_HOST_FAILED [10,000] */
+  size_t blocked_bytes;  /* of these keys, likewise [64 MiB] */
 };
 
 struct hb_host_options {
@@ -53,7 +56,8 @@ struct hb_host_options {
   void *self; /* made by processor->create; the caller destroys it after the host */
   struct hb_state_source source;
   struct hb_host_budget budget;
-  bool stop_on_failure; /* an event that fails is not passed over: HB_HOST_FAILED */
+  /* SUSPEND: an event that fails is not passed over: HB_HOST_FAILED. WAIT: its key waits. */
+  enum hb_on_error on_error;
   enum hb_key_status_mode key_status;
 };
 
@@ -75,7 +79,8 @@ const struct hb_processor_place *hb_host_place(const struct hb_host *host);
 enum hb_host_result {
   HB_HOST_DONE,   /* go on */
   HB_HOST_FULL,   /* commit the bundle, then make the same call again */
-  HB_HOST_FAILED, /* stop_on_failure: see hb_host_failure; nothing of the event was kept */
+  HB_HOST_FAILED, /* SUSPEND, or too many keys wait: see hb_host_failure; nothing of the event was
+                     kept */
   HB_HOST_ERROR   /* the source failed: the host must not be used any more */
 };
 
@@ -95,6 +100,26 @@ enum hb_host_result hb_host_tell_statuses(struct hb_host *host, struct hb_err *e
 size_t hb_host_statuses_due(const struct hb_host *host);
 /* The wall time that statuses carry from now on: the host has no clock. */
 void hb_host_set_wall_ms(struct hb_host *host, uint64_t wall_ms);
+
+/* ---- keys that wait (HB_ON_ERROR_WAIT): other keys go on, and the place goes past their events,
+ * which are run later, in order, behind a good event of the sequence that failed. */
+
+/* Before the first event: one that waits, as it was committed. */
+void hb_host_restore_blocked(struct hb_host *host, const struct hb_blocked_row *row);
+struct hb_blocked *hb_host_blocked(struct hb_host *host);
+/* Run an event of the sequence that failed, in its place and with its position as the cause. DONE:
+ * *out_good says whether it was taken; else it is forgotten, where it is a copy kept with the
+ * reason. FULL: as in hb_host_event; the phase is CHOSEN where some of its results are in the
+ * bundle, and the same event has to follow. */
+enum hb_host_result hb_host_try(struct hb_host *host, struct hb_blocked_key *key,
+                                const struct hb_event *event, bool is_copy, bool *out_good,
+                                struct hb_err *err);
+/* CATCHES_UP: the key's next event that the place went past. After the last of them the key waits
+ * no more, and `key` is gone; after one that fails it waits at that one. */
+enum hb_host_result hb_host_catch_up(struct hb_host *host, struct hb_blocked_key *key,
+                                     const struct hb_event *event, int64_t position,
+                                     struct hb_err *err);
+
 /* There was nothing for the processor between the place and `position`. */
 void hb_host_skip_to(struct hb_host *host, int64_t position);
 
@@ -118,6 +143,10 @@ struct hb_bundle {
   size_t results_count;
   struct hb_failure_row *failures;
   size_t failures_count;
+  struct hb_blocked_row *blocked; /* to be put */
+  size_t blocked_count;
+  struct hb_slice *unblocked; /* to be removed, before the others are put */
+  size_t unblocked_count;
   struct hb_key_status_row *statuses; /* as they stand now */
   size_t statuses_count;
   struct hb_result_block *told; /* consecutive; likewise, of the statuses that are told */
@@ -138,6 +167,7 @@ struct hb_host_stats {
   uint64_t cache_hits;
   uint64_t cache_misses;
   size_t timers;
+  size_t blocked_keys;
 };
 struct hb_host_stats hb_host_stats(const struct hb_host *host);
 

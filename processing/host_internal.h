@@ -1,5 +1,5 @@
-/* What the host's rooms share: host.c (what runs when), call.c (what user code may do), bundle.c
- * (what a commit gets). */
+/* What the host's rooms share: host.c (what runs when), waiting.c (keys that wait), call.c (what
+ * user code may do), bundle.c (what a commit gets). */
 #ifndef HB_PROCESSING_HOST_INTERNAL_H
 #define HB_PROCESSING_HOST_INTERNAL_H
 
@@ -44,6 +44,9 @@ struct hb_user_call {
   struct hb_time first_time;
   bool cut; /* the bundle has no room for all of its results */
   bool failed;
+  uint64_t *skip; /* results of it that are committed already */
+  bool is_try;    /* in place of an event that failed: it may fail, and nothing comes of it */
+  bool is_copy;   /* of that event; then the failure is kept */
 };
 
 struct hb_host {
@@ -52,7 +55,7 @@ struct hb_host {
   struct hb_state_source source;
   struct hb_host_budget budget;
   uint32_t results_max; /* of the bundle under construction */
-  bool stop_on_failure;
+  enum hb_on_error on_error;
   struct hbp_host calls; /* what user code gets */
 
   struct hb_processor_place place;
@@ -61,6 +64,7 @@ struct hb_host {
   struct hb_cache cache;
   struct hb_statuses statuses;
   struct hb_event_timers timers;
+  struct hb_blocked blocked;
 
   struct hb_user_call call;
   struct hb_timer_op *ops;
@@ -89,6 +93,8 @@ struct hb_host {
   size_t blocks_cap;
   size_t rows_cap;
   size_t statuses_cap;
+  size_t blocked_cap;
+  size_t unblocked_cap;
   size_t told_cap;
 };
 
@@ -105,6 +111,8 @@ struct hb_status_change {
   struct hb_slice key;
   const struct hb_event *event;
   bool failed;
+  bool made_good; /* it is done in place of one that had failed */
+  bool passed;    /* nothing is done but that it came */
   uint64_t results;
 };
 HB_MUST_CHECK enum hb_code hb_status_note(struct hb_host *host,
@@ -112,7 +120,25 @@ HB_MUST_CHECK enum hb_code hb_status_note(struct hb_host *host,
                                           struct hb_err *err);
 
 /* host.c */
+/* What a call is about, beside its event. */
+struct hb_event_call {
+  int64_t position;
+  uint64_t *skip;
+  bool is_try;
+  bool is_copy;
+};
+/* DONE: host->call.failed says whether it failed. */
+enum hb_host_result hb_host_run_event(struct hb_host *host, const struct hb_event *event,
+                                      const struct hb_event_call *call, struct hb_err *err);
 bool hb_host_is_full(const struct hb_host *host);
+
+/* waiting.c */
+/* The event that was run at `position` failed: its key waits from now on. */
+void hb_host_block(struct hb_host *host, const struct hb_event *event, int64_t position);
+enum hb_host_result hb_host_pass_over(struct hb_host *host, struct hb_blocked_key *key,
+                                      const struct hb_event *event, struct hb_err *err);
+/* Room for one more. */
+bool hb_host_may_block(const struct hb_host *host, struct hb_slice key);
 
 /* bundle.c */
 void hb_bundle_done(struct hb_host *host);

@@ -225,7 +225,7 @@ static void open_host(struct run *run) {
       .self = run->self,
       .source = {.context = run->store, .get = store_get, .next_key = store_next_key},
       .budget = run->budget,
-      .stop_on_failure = run->stop_on_failure};
+      .on_error = run->stop_on_failure ? HB_ON_ERROR_SUSPEND : HB_ON_ERROR_CONTINUE};
   run->host = hb_host_create(&options);
   hb_host_restore(run->host, &run->store->place);
   for (size_t i = 0; i < run->store->timers_count; i++) {

@@ -138,13 +138,14 @@ enum hb_code hb_status_note(struct hb_host *host, const struct hb_status_change 
   status.results += change->results;
   if (change->event && change->failed) {
     status.failed++;
-  } else if (change->event) {
+  } else if (change->event && !change->passed) {
+    if (change->made_good && status.failed > 0) status.failed--;
     status.any = true;
     status.last_processed = change->event->sequence;
     status.processed++;
   }
   if (change->event && change->event->flags & HB_EVENT_LAST) status.last_received = true;
-  put(host, change->key, &status, change->event != NULL);
+  put(host, change->key, &status, change->event && !change->passed);
   return HB_OK;
 }
 

@@ -85,6 +85,26 @@ void hb_write_delete_timer(struct hb_write *write, struct hb_processor_id id,
   hb_rocks_delete(write->batch, HB_FAMILY_TIMERS, hb_buf_view(&write->key));
 }
 
+/* Where another processor would have its timers, under the key alone. */
+static void begin_blocked(struct hb_write *write, struct hb_processor_id id, struct hb_slice key) {
+  hb_buf_clear(&write->key);
+  hb_key_state(&write->key, hb_statuses_id(id), key, (struct hb_slice){0});
+}
+
+void hb_write_put_blocked(struct hb_write *write, struct hb_processor_id id,
+                          const struct hb_blocked_row *row) {
+  begin_blocked(write, id, row->key);
+  hb_record_put_blocked(begin_value(write), row);
+  hb_rocks_put(write->batch, HB_FAMILY_TIMERS, hb_buf_view(&write->key),
+               hb_buf_view(&write->value));
+}
+
+void hb_write_delete_blocked(struct hb_write *write, struct hb_processor_id id,
+                             struct hb_slice key) {
+  begin_blocked(write, id, key);
+  hb_rocks_delete(write->batch, HB_FAMILY_TIMERS, hb_buf_view(&write->key));
+}
+
 void hb_write_put_results(struct hb_write *write, struct hb_processor_id id, int64_t from,
                           struct hb_slice block) {
   struct hb_key key = hb_key_result(id, from);
@@ -325,6 +345,60 @@ enum hb_code hb_timer_each(struct hb_store *store, struct hb_processor_id id, hb
   hb_rocks_iter_first(iter);
   enum hb_code code = hb_store_each_row(iter, HB_FAMILY_TIMERS, visit_timer, &timers, err);
   hb_buf_done(&timers.key);
+  return code;
+}
+
+/* ---- keys that wait */
+
+struct blocked {
+  hb_blocked_visit *visit;
+  void *context;
+  struct hb_buf key;
+};
+
+static enum hb_code visit_blocked(void *context, struct hb_slice key, struct hb_slice value,
+                                  bool *stop, struct hb_err *err) {
+  struct blocked *blocked = context;
+  struct hb_processor_id id;
+  struct hb_slice name;
+  if (!hb_key_parse_state(key, &id, &blocked->key, &name) || name.size) {
+    return hb_store_bad_key(err);
+  }
+  struct hb_blocked_row row = {.key = hb_buf_view(&blocked->key)};
+  enum hb_code code = hb_record_get_blocked(value, &row, err);
+  if (!code) *stop = !blocked->visit(blocked->context, &row);
+  return code;
+}
+
+enum hb_code hb_blocked_each(struct hb_store *store, struct hb_processor_id id,
+                             hb_blocked_visit *visit, void *context, struct hb_err *err) {
+  struct blocked blocked = {.visit = visit, .context = context};
+  struct hb_key start = hb_key_processor(hb_statuses_id(id));
+  struct hb_key end = hb_key_processor_end(hb_statuses_id(id));
+  struct hb_rocks_iter *iter =
+      hb_rocks_iter_create(store->engine, HB_FAMILY_TIMERS, hb_key_view(&start), hb_key_view(&end));
+  hb_rocks_iter_first(iter);
+  enum hb_code code = hb_store_each_row(iter, HB_FAMILY_TIMERS, visit_blocked, &blocked, err);
+  hb_buf_done(&blocked.key);
+  return code;
+}
+
+enum hb_code hb_blocked_read(struct hb_store *store, struct hb_processor_id id, struct hb_slice key,
+                             bool *out_found, struct hb_blocked_row *out, struct hb_err *err) {
+  struct hb_buf row = {0};
+  struct hb_bytes *value = NULL;
+  hb_key_state(&row, hb_statuses_id(id), key, (struct hb_slice){0});
+  enum hb_code code = hb_rocks_get(store->engine, HB_FAMILY_TIMERS, hb_buf_view(&row), &value, err);
+  struct hb_blocked_row found = {.key = key};
+  if (!code && value) code = hb_record_get_blocked(hb_bytes_view(value), &found, err);
+  if (code) {
+    (void)hb_store_wrap_row(code, HB_FAMILY_TIMERS, hb_buf_view(&row), err);
+  } else {
+    *out_found = value != NULL;
+    if (value) *out = found;
+  }
+  hb_bytes_unref(value);
+  hb_buf_done(&row);
   return code;
 }
 

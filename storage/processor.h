@@ -35,6 +35,11 @@ void hb_write_put_timer(struct hb_write *write, struct hb_processor_id id,
                         const struct hb_timer_row *row);
 void hb_write_delete_timer(struct hb_write *write, struct hb_processor_id id,
                            const struct hb_timer_row *row);
+/* A key that waits, or does so no more. */
+void hb_write_put_blocked(struct hb_write *write, struct hb_processor_id id,
+                          const struct hb_blocked_row *row);
+void hb_write_delete_blocked(struct hb_write *write, struct hb_processor_id id,
+                             struct hb_slice key);
 /* With hb_statuses_id: of the statuses that are told. */
 void hb_write_put_results(struct hb_write *write, struct hb_processor_id id, int64_t from,
                           struct hb_slice block);
@@ -77,6 +82,15 @@ HB_MUST_CHECK enum hb_code hb_state_next_key(struct hb_store *store, struct hb_p
 typedef bool hb_timer_visit(void *context, const struct hb_timer_row *row);
 HB_MUST_CHECK enum hb_code hb_timer_each(struct hb_store *store, struct hb_processor_id id,
                                          hb_timer_visit *visit, void *context, struct hb_err *err);
+/* Keys that wait, in byte order. */
+typedef bool hb_blocked_visit(void *context, const struct hb_blocked_row *row);
+HB_MUST_CHECK enum hb_code hb_blocked_each(struct hb_store *store, struct hb_processor_id id,
+                                           hb_blocked_visit *visit, void *context,
+                                           struct hb_err *err);
+/* *out_found false: the key does not wait. out->key is the one given. */
+HB_MUST_CHECK enum hb_code hb_blocked_read(struct hb_store *store, struct hb_processor_id id,
+                                           struct hb_slice key, bool *out_found,
+                                           struct hb_blocked_row *out, struct hb_err *err);
 /* Blocks of results, as of the log (hb_log_reader_next, hb_log_reader_close). */
 HB_MUST_CHECK enum hb_code hb_results_reader_open(struct hb_store *store, struct hb_processor_id id,
                                                   int64_t position, struct hb_log_reader **out,

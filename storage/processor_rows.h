@@ -30,13 +30,21 @@ enum hb_key_status_mode {
   HB_KEY_STATUS_PERIODIC = 3     /* and told for each key that changed, now and then */
 };
 
+/* What becomes of an event at which user code fails. Numbers as in holdback.v1.OnError. */
+enum hb_on_error {
+  HB_ON_ERROR_DEFAULT = 0, /* not stored: WAIT in PER_KEY mode, else CONTINUE */
+  HB_ON_ERROR_CONTINUE = 1,
+  HB_ON_ERROR_SUSPEND = 2,
+  HB_ON_ERROR_WAIT = 3 /* the key waits at it for a good event of its sequence */
+};
+
 /* What it was attached with, and whether it runs. */
 struct hb_processor_config {
   char name[HB_PROCESSOR_NAME_MAX + 1];      /* of the attachment, unique in its stream */
   char processor[HB_PROCESSOR_NAME_MAX + 1]; /* which code runs */
   struct hb_slice parameters;                /* encoded by who attaches; compared as bytes */
   bool loaded;                               /* from a shared object */
-  bool stop_on_failure;
+  enum hb_on_error on_error;
   enum hb_key_status_mode key_status;
   uint32_t key_status_ms; /* PERIODIC: how often */
   bool detached;          /* its state is kept, nothing runs */
@@ -107,6 +115,25 @@ struct hb_timer_row {
   struct hb_slice key;
   uint64_t creation;
   struct hb_slice name;
+};
+
+/* A key that waits at an event that failed, in one processor. */
+enum hb_blocked_phase {
+  HB_BLOCKED_WAITS = 0,
+  HB_BLOCKED_CHOSEN = 1,    /* a good event was found; not all of its results are committed */
+  HB_BLOCKED_CATCHES_UP = 2 /* it was run; what the place went past is run after it */
+};
+struct hb_blocked_row {
+  struct hb_slice key;
+  enum hb_blocked_phase phase;
+  int64_t sequence; /* of the event that failed, and of the good one */
+  int64_t position; /* of the event that failed: the cause of the good one's results */
+  uint64_t passed;  /* events of the key behind it that the place went past */
+  uint64_t run;     /* CATCHES_UP: of these, how many are done */
+  int64_t next;     /* CATCHES_UP: the others are at or above it */
+  uint64_t skip;    /* results of the call to make next that are committed already */
+  bool is_copy;     /* CHOSEN: a copy with this content hash, else the event that failed */
+  uint64_t copy;
 };
 
 /* What user code gave up. */

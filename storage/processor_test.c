@@ -65,7 +65,8 @@ static void test_rows(void **state) {
   struct fixture *fixture = *state;
   make_stream(fixture, 1, "one");
   struct hb_processor_config config = some_processor("sums");
-  config.loaded = config.stop_on_failure = config.suspended = true;
+  config.loaded = config.suspended = true;
+  config.on_error = HB_ON_ERROR_SUSPEND;
   config.suspended_at = -5;
   snprintf(config.suspended_why, sizeof config.suspended_why, "crashed");
   struct hb_processor_place place = {
@@ -94,7 +95,8 @@ static void test_rows(void **state) {
   assert_string_equal(seen.last.config.processor, "count");
   assert_string_equal(seen.last.config.suspended_why, "crashed");
   assert_int_equal(seen.last.config.suspended_at, -5);
-  assert_true(seen.last.config.loaded && seen.last.config.stop_on_failure);
+  assert_true(seen.last.config.loaded);
+  assert_int_equal(seen.last.config.on_error, HB_ON_ERROR_SUSPEND);
   assert_false(seen.last.config.detached);
   assert_string_equal(seen.parameters, "parameters");
   assert_string_equal(seen.end_key, "last");
@@ -177,6 +179,50 @@ static bool see_timer(void *context, const struct hb_timer_row *row) {
            (long long)row->time.seconds, row->time.nanos, (int)row->key.size, row->key.data,
            (unsigned long long)row->creation, (int)row->name.size, row->name.data);
   return true;
+}
+
+static bool see_blocked(void *context, const struct hb_blocked_row *row) {
+  struct timers *timers = context;
+  size_t used = strlen(timers->order);
+  snprintf(timers->order + used, sizeof timers->order - used, "%.*s/%lld ", (int)row->key.size,
+           (const char *)row->key.data, (long long)row->sequence);
+  return true;
+}
+
+static struct timers look_at_blocked(struct fixture *fixture) {
+  struct timers seen = {""};
+  struct hb_err err;
+  must(hb_blocked_each(fixture->store, ID, see_blocked, &seen, &err), &err);
+  return seen;
+}
+
+/* Keys that wait are found by name and in byte order, are no timers, and go with the processor. */
+static void test_blocked(void **state) {
+  struct fixture *fixture = *state;
+  make_stream(fixture, 1, "one");
+  attach(fixture, ID, "sums");
+  struct hb_blocked_row rows[] = {{.key = hb_slice_text("b"), .sequence = 2},
+                                  {.key = hb_slice_text("a"), .sequence = 1},
+                                  {.key = hb_slice_text(""), .sequence = -3}};
+  for (size_t i = 0; i < 3; i++) hb_write_put_blocked(fixture->write, ID, &rows[i]);
+  apply(fixture);
+  assert_string_equal(look_at_blocked(fixture).order, "/-3 a/1 b/2 ");
+  struct timers timers = {""};
+  struct hb_err err;
+  must(hb_timer_each(fixture->store, ID, see_timer, &timers, &err), &err);
+  assert_string_equal(timers.order, "");
+  bool found;
+  struct hb_blocked_row row;
+  must(hb_blocked_read(fixture->store, ID, hb_slice_text("b"), &found, &row, &err), &err);
+  assert_true(found);
+  assert_int_equal(row.sequence, 2);
+  hb_write_delete_blocked(fixture->write, ID, hb_slice_text("b"));
+  apply(fixture);
+  must(hb_blocked_read(fixture->store, ID, hb_slice_text("b"), &found, &row, &err), &err);
+  assert_false(found);
+  hb_write_drop_processor(fixture->write, ID);
+  apply(fixture);
+  assert_string_equal(look_at_blocked(fixture).order, "");
 }
 
 /* Rows of timers lie in the order in which they fire. */
@@ -332,6 +378,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_rows, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_states, setup_store, teardown),
+      cmocka_unit_test_setup_teardown(test_blocked, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_timers, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_results, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_failures, setup_store, teardown),

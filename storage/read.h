@@ -81,6 +81,11 @@ typedef bool hb_unprocessed_visit(void *context, const struct hb_unprocessed *ro
 HB_MUST_CHECK enum hb_code hb_unprocessed_each(struct hb_store *store, uint64_t stream,
                                                hb_unprocessed_visit *visit, void *context,
                                                struct hb_err *err);
+/* Those with one outcome and sequence alone, by content hash. */
+HB_MUST_CHECK enum hb_code hb_unprocessed_of(struct hb_store *store, uint64_t stream,
+                                             enum hb_outcome outcome, int64_t sequence,
+                                             hb_unprocessed_visit *visit, void *context,
+                                             struct hb_err *err);
 typedef bool hb_peer_visit(void *context, uint32_t peer, struct hb_slice text);
 HB_MUST_CHECK enum hb_code hb_peer_each(struct hb_store *store, hb_peer_visit *visit, void *context,
                                         struct hb_err *err);

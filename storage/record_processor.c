@@ -6,9 +6,29 @@
 #include "storage/record_bytes_internal.h"
 #include "storage/record_internal.h"
 
-enum { FLAG_LOADED = 1, FLAG_STOP = 2, FLAG_DETACHED = 4, FLAG_SUSPENDED = 8, FLAGS_ALL = 15 };
+enum {
+  FLAG_LOADED = 1,
+  FLAG_STOP = 2,
+  FLAG_DETACHED = 4,
+  FLAG_SUSPENDED = 8,
+  FLAG_WAIT = 16,
+  FLAGS_ALL = 31
+};
 enum { FLAG_ANY = 1, FLAG_LAST = 2, STATUS_FLAGS_ALL = 3 };
 enum { FLAG_END_KEY = 1, FLAG_WATERMARK = 2, FLAG_RESULTS_TIME = 4, PLACE_FLAGS_ALL = 7 };
+
+static uint8_t flags_of(const struct hb_processor_config *config) {
+  return (uint8_t)((config->loaded ? FLAG_LOADED : 0) |
+                   (config->on_error == HB_ON_ERROR_SUSPEND ? FLAG_STOP : 0) |
+                   (config->on_error == HB_ON_ERROR_WAIT ? FLAG_WAIT : 0) |
+                   (config->detached ? FLAG_DETACHED : 0) |
+                   (config->suspended ? FLAG_SUSPENDED : 0));
+}
+
+static enum hb_on_error on_error_of(uint8_t flags) {
+  if (flags & FLAG_WAIT) return HB_ON_ERROR_WAIT;
+  return flags & FLAG_STOP ? HB_ON_ERROR_SUSPEND : HB_ON_ERROR_CONTINUE;
+}
 
 static void add_u8(struct hb_buf *out, uint8_t value) { hb_buf_append_u8(out, value); }
 
@@ -30,10 +50,7 @@ static void take_text(struct hb_cursor *cursor, size_t size, size_t size_max, ch
 
 void hb_record_put_processor(struct hb_buf *out, const struct hb_processor_config *config) {
   add_u8(out, HB_RECORD_VERSION);
-  add_u8(
-      out,
-      (uint8_t)((config->loaded ? FLAG_LOADED : 0) | (config->stop_on_failure ? FLAG_STOP : 0) |
-                (config->detached ? FLAG_DETACHED : 0) | (config->suspended ? FLAG_SUSPENDED : 0)));
+  add_u8(out, flags_of(config));
   add_u8(out, (uint8_t)config->key_status);
   hb_add_u32(out, config->key_status_ms);
   add_name(out, config->name);
@@ -53,13 +70,12 @@ enum hb_code hb_record_get_processor(struct hb_slice value, struct hb_processor_
   struct hb_processor_config config = {.loaded = false};
   uint8_t flags = hb_take_u8(&cursor);
   uint8_t mode = hb_take_u8(&cursor);
-  if (flags > FLAGS_ALL || mode > HB_KEY_STATUS_PERIODIC) {
-    cursor.ok = false;
-  }
+  bool both = (flags & FLAG_STOP) && (flags & FLAG_WAIT);
+  if (flags > FLAGS_ALL || both || mode > HB_KEY_STATUS_PERIODIC) cursor.ok = false;
   config.key_status = (enum hb_key_status_mode)mode;
   config.key_status_ms = hb_take_u32(&cursor);
   config.loaded = flags & FLAG_LOADED;
-  config.stop_on_failure = flags & FLAG_STOP;
+  config.on_error = on_error_of(flags);
   config.detached = flags & FLAG_DETACHED;
   config.suspended = flags & FLAG_SUSPENDED;
   take_text(&cursor, hb_take_u8(&cursor), HB_PROCESSOR_NAME_MAX, config.name);
@@ -212,5 +228,43 @@ enum hb_code hb_record_get_key_status(struct hb_slice value, struct hb_key_statu
   status.rejected = hb_take_u64(&cursor);
   code = hb_record_end(&cursor, "key's status", value.size, err);
   if (!code) *out = status;
+  return code;
+}
+
+/* ---- keys that wait */
+
+enum { BLOCKED_COPY = 0x80 };
+
+void hb_record_put_blocked(struct hb_buf *out, const struct hb_blocked_row *row) {
+  add_u8(out, HB_RECORD_VERSION);
+  add_u8(out, (uint8_t)((unsigned)row->phase | (row->is_copy ? BLOCKED_COPY : 0U)));
+  hb_add_i64(out, row->sequence);
+  hb_add_i64(out, row->position);
+  hb_add_u64(out, row->passed);
+  hb_add_u64(out, row->run);
+  hb_add_i64(out, row->next);
+  hb_add_u64(out, row->skip);
+  hb_add_u64(out, row->copy);
+}
+
+enum hb_code hb_record_get_blocked(struct hb_slice value, struct hb_blocked_row *out,
+                                   struct hb_err *err) {
+  struct hb_cursor cursor;
+  enum hb_code code = hb_record_begin(value, "key that waits", &cursor, err);
+  if (code) return code;
+  uint8_t flags = hb_take_u8(&cursor);
+  uint8_t phase = flags & (uint8_t)~BLOCKED_COPY;
+  struct hb_blocked_row row = {.key = out->key, .is_copy = flags & BLOCKED_COPY};
+  row.sequence = hb_take_i64(&cursor);
+  row.position = hb_take_i64(&cursor);
+  row.passed = hb_take_u64(&cursor);
+  row.run = hb_take_u64(&cursor);
+  row.next = hb_take_i64(&cursor);
+  row.skip = hb_take_u64(&cursor);
+  row.copy = hb_take_u64(&cursor);
+  if (phase > HB_BLOCKED_CATCHES_UP || row.run > row.passed) cursor.ok = false;
+  row.phase = (enum hb_blocked_phase)phase;
+  code = hb_record_end(&cursor, "key that waits", value.size, err);
+  if (!code) *out = row;
   return code;
 }

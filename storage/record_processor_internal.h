@@ -23,6 +23,10 @@ HB_MUST_CHECK enum hb_code hb_record_get_attempt(struct hb_slice value,
 void hb_record_put_key_status(struct hb_buf *out, const struct hb_key_status *status);
 HB_MUST_CHECK enum hb_code hb_record_get_key_status(struct hb_slice value,
                                                     struct hb_key_status *out, struct hb_err *err);
+/* out->key stays as it is: it is the row's key. */
+void hb_record_put_blocked(struct hb_buf *out, const struct hb_blocked_row *row);
+HB_MUST_CHECK enum hb_code hb_record_get_blocked(struct hb_slice value, struct hb_blocked_row *out,
+                                                 struct hb_err *err);
 /* What stands in place of the frame in an `unprocessed` row of a processor. */
 void hb_record_put_failure(struct hb_buf *out, uint64_t processor,
                            const struct hb_failure_row *row);

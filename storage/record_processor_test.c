@@ -44,6 +44,40 @@ static enum hb_code get_key_status(struct hb_slice value, struct hb_err *err) {
   return hb_record_get_key_status(value, &out, err);
 }
 
+static enum hb_code get_blocked(struct hb_slice value, struct hb_err *err) {
+  struct hb_blocked_row out = {.sequence = 0};
+  return hb_record_get_blocked(value, &out, err);
+}
+
+/* A key that waits comes back whole; a phase that there is not, and more run than was passed, are
+ * damage. */
+static void test_blocked(void **state) {
+  (void)state;
+  struct hb_buf value = {0};
+  struct hb_blocked_row row = {.phase = HB_BLOCKED_CHOSEN,
+                               .sequence = -2,
+                               .position = 3,
+                               .passed = 4,
+                               .run = 4,
+                               .next = 5,
+                               .skip = 6,
+                               .is_copy = true,
+                               .copy = UINT64_MAX};
+  hb_record_put_blocked(&value, &row);
+  check(&value, get_blocked, false);
+  struct hb_blocked_row out = {.key = hb_slice_text("k")};
+  assert_int_equal(hb_record_get_blocked(hb_buf_view(&value), &out, NULL), HB_OK);
+  row.key = out.key;
+  assert_memory_equal(&out, &row, sizeof row);
+  value.data[1] = 3;
+  assert_int_equal(get_blocked(hb_buf_view(&value), NULL), HB_CORRUPT);
+  hb_buf_clear(&value);
+  row.run = 5;
+  hb_record_put_blocked(&value, &row);
+  assert_int_equal(get_blocked(hb_buf_view(&value), NULL), HB_CORRUPT);
+  hb_buf_done(&value);
+}
+
 static void test_values(void **state) {
   (void)state;
   struct hb_buf value = {0};
@@ -81,6 +115,8 @@ static void test_damage(void **state) {
   hb_record_put_processor(&value, &config);
   value.data[1] = 0x80;
   assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
+  value.data[1] = 2 | 16; /* suspended by a failure, and waiting at one */
+  assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
   value.data[1] = 0;
   value.data[2] = 4; /* a mode of statuses */
   assert_int_equal(get_processor(hb_buf_view(&value), &err), HB_CORRUPT);
@@ -97,6 +133,7 @@ static void test_damage(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_damage)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_blocked),
+                                     cmocka_unit_test(test_damage)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

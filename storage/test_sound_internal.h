@@ -7,7 +7,7 @@
  *   3 "three"  no first event yet
  *   4          being deleted
  *   5          a processor of stream 1: 20 results in two blocks, states, timers, a failure
- *   6          its statuses by key: 5 were told, one is kept */
+ *   6          its statuses by key: 5 were told, one is kept; a key that waits */
 #ifndef HB_STORAGE_TEST_SOUND_INTERNAL_H
 #define HB_STORAGE_TEST_SOUND_INTERNAL_H
 
@@ -193,6 +193,8 @@ MAYBE_UNUSED static void sound_put_processor(struct fixture *fixture) {
   hb_write_put_timer(fixture->write, id, &timer);
   struct hb_key_status_row status = {.key = hb_slice_text("k1"), .status = {.processed = 3}};
   hb_write_put_key_status(fixture->write, id, &status);
+  struct hb_blocked_row blocked = {.key = hb_slice_text("k1"), .sequence = 7, .position = 7};
+  hb_write_put_blocked(fixture->write, id, &blocked);
   struct hb_bytes *told = sound_results(0, 5);
   hb_write_put_results(fixture->write, hb_statuses_id(id), 0, hb_bytes_view(told));
   hb_bytes_unref(told);

@@ -258,10 +258,30 @@ bool hb_verify_states(struct hb_verify *verify) {
   return hb_verify_each_row(verify, look_at_state);
 }
 
+/* True: *out says what there is to tell. Under the number of a processor's statuses lie the keys
+ * that wait; what nobody owns is neither. */
+static bool is_blocked(struct hb_verify *verify, struct hb_slice key, struct hb_slice value,
+                       const char **out, struct hb_err *err) {
+  struct hb_processor_id id;
+  struct hb_slice name;
+  if (!hb_key_parse_state(key, &id, &verify->processors.key, &name)) return false;
+  const struct hb_verify_processor *owner = find(verify, id.processor);
+  if (owner && !owner->is_statuses) return false;
+  if (!owner) {
+    *out = check_owner(verify, id);
+    return true;
+  }
+  struct hb_blocked_row row = {.key = hb_buf_view(&verify->processors.key)};
+  *out = name.size ? bad_key : hb_record_get_blocked(value, &row, err) ? err->message : NULL;
+  return true;
+}
+
 static const char *look_at_timer(struct hb_verify *verify, struct hb_slice key,
                                  struct hb_slice value, struct hb_err *err) {
   struct hb_processor_id id;
   struct hb_timer_row row;
+  const char *blocked;
+  if (is_blocked(verify, key, value, &blocked, err)) return blocked;
   if (!hb_key_parse_timer(key, &id, &verify->processors.key, &row)) return bad_key;
   if (hb_record_get_bytes(value, &row.name, err)) return err->message;
   return check_owner(verify, id);

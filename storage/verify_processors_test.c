@@ -100,6 +100,19 @@ static void status_junk(struct edit *edit) {
   hb_buf_done(&row);
 }
 
+static void blocked_junk(struct edit *edit) {
+  struct hb_buf row = {0};
+  hb_key_state(&row, hb_statuses_id(sound_processor()), hb_slice_text("k1"), (struct hb_slice){0});
+  hb_rocks_put(edit->batch, HB_FAMILY_TIMERS, hb_buf_view(&row), hb_slice_text("\1junk"));
+  hb_buf_done(&row);
+}
+static void blocked_named(struct edit *edit) {
+  struct hb_buf row = {0};
+  hb_key_state(&row, hb_statuses_id(sound_processor()), hb_slice_text("k1"), hb_slice_text("n"));
+  hb_rocks_put(edit->batch, HB_FAMILY_TIMERS, hb_buf_view(&row), hb_slice_text("\1junk"));
+  hb_buf_done(&row);
+}
+
 static const struct damage DAMAGE[] = {
     {"results: a flipped bit",
      results_checksum,
@@ -139,7 +152,7 @@ static const struct damage DAMAGE[] = {
     {"processors: no rows but results and states",
      processor_lost,
      {"results: row", "states: row", "timers: row"},
-     5}, /* results and states twice: statuses have theirs */
+     6}, /* all of them twice: statuses have theirs */
     {"processors: junk for an attempt", attempt_junk, {"processor's attempt"}, 0},
     {"states: junk", state_junk, {"states: row"}, 0},
     {"timers: no key", timer_key, {"timers: row"}, 0},
@@ -152,6 +165,8 @@ static const struct damage DAMAGE[] = {
      {"results [0, 5): processor 6: the results end before the processor's place"},
      0},
     {"statuses: junk", status_junk, {"states: row"}, 0},
+    {"keys that wait: junk", blocked_junk, {"key that waits: wrong size"}, 0},
+    {"keys that wait: no key", blocked_named, {"timers: row"}, 0},
 };
 
 static void damage_is_told(void **state) {

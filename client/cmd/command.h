@@ -29,6 +29,7 @@ extern const struct command command_key;
 extern const struct command command_keys;
 extern const struct command command_ping;
 extern const struct command command_processor;
+extern const struct command command_unprocessed;
 extern const struct command command_send;
 extern const struct command command_status;
 extern const struct command command_stream;
@@ -39,6 +40,7 @@ extern const struct command processor_add;
 extern const struct command processor_info;
 extern const struct command processor_ls;
 extern const struct command processor_rm;
+extern const struct command unprocessed_retry;
 
 extern const struct command stream_add;
 extern const struct command stream_info;

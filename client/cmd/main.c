@@ -10,9 +10,9 @@ __attribute__((visibility("default"))) const char *argp_program_version =
     "holdback " HOLDBACK_VERSION;
 
 static const struct command *const commands[] = {
-    &command_stream,  &command_send,      &command_tail, &command_status,
-    &command_key,     &command_keys,      &command_ping, &command_verify,
-    &command_compact, &command_processor, NULL};
+    &command_stream,  &command_send,      &command_tail,        &command_status,
+    &command_key,     &command_keys,      &command_ping,        &command_verify,
+    &command_compact, &command_processor, &command_unprocessed, NULL};
 
 static const char doc[] =
     "Talks to a Holdback server: events in in any order, out in order.\n"
@@ -21,6 +21,7 @@ static const char doc[] =
     "  stream add|ls|info|set|seal|rm\n"
     "                              make, list, show, change, end, delete streams\n"
     "  processor add|ls|info|rm    run code over a stream's events, in order\n"
+    "  unprocessed retry           try again what user code failed at\n"
     "  send [FILE|-]               append events, JSON lines\n"
     "  tail                        print events in order, as the same JSON lines\n"
     "  status                      what is delivered, what waits, and for what\n"

@@ -19,8 +19,11 @@ enum { KEY_ON_ERROR = 256, KEY_STATUS };
 static const struct argp_option argp_options[] = {
     {"param", 'p', "NAME=VALUE", 0, "a parameter of the processor; repeatable", 1},
     {"from", 'f', "start|now", 0, "from the earliest event (default), or only what comes", 1},
-    {"on-error", KEY_ON_ERROR, "continue|suspend", 0,
-     "an event at which the code fails: keep it aside and go on (default), or stop there", 1},
+    {"on-error", KEY_ON_ERROR, "continue|suspend|wait", 0,
+     "an event at which the code fails: keep it aside and go on (default), stop there, or let its "
+     "key "
+     "wait for a good one of the same sequence (default in per-key mode)",
+     1},
     {"key-status", KEY_STATUS, "off|kept|event|TIME", 0,
      "keep how each key stands (keys --processor), and tell it after each event, or so often (5s), "
      "to tail --key-statuses; default off",
@@ -45,6 +48,14 @@ static bool parse_choice(const char *what, const char *text, const char *no, con
   if (strcmp(text, no) != 0)
     argp_error(state, "%s: '%s' is neither %s nor %s", what, text, no, yes);
   return false;
+}
+
+static int parse_on_error(const char *text, struct argp_state *state) {
+  if (strcmp(text, "continue") == 0) return HOLDBACK_ON_ERROR_CONTINUE;
+  if (strcmp(text, "suspend") == 0) return HOLDBACK_ON_ERROR_SUSPEND;
+  if (strcmp(text, "wait") == 0) return HOLDBACK_ON_ERROR_WAIT_KEY;
+  argp_error(state, "--on-error: '%s' is none of continue, suspend and wait", text);
+  return HOLDBACK_ON_ERROR_DEFAULT;
 }
 
 static void parse_key_status(struct options *options, const char *text, struct argp_state *state) {
@@ -74,8 +85,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
       options->from_now = parse_choice("--from", arg, "start", "now", state);
       return 0;
     case KEY_ON_ERROR:
-      options->config.suspend_on_error =
-          parse_choice("--on-error", arg, "continue", "suspend", state);
+      options->config.on_error = parse_on_error(arg, state);
       return 0;
     case KEY_STATUS:
       parse_key_status(options, arg, state);

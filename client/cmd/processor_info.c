@@ -40,17 +40,22 @@ static json_t *watermark_json(const struct holdback_processor_status *status) {
   return json_string(text);
 }
 
+static const char *on_error_of(const struct holdback_processor_config *config) {
+  if (config->on_error == HOLDBACK_ON_ERROR_SUSPEND) return "suspend";
+  return config->on_error == HOLDBACK_ON_ERROR_WAIT_KEY ? "wait" : "continue";
+}
+
 static json_t *processor_json(const struct holdback_processor_config *config,
                               const struct holdback_processor_status *status) {
   bool stopped = status->reason[0] != '\0';
   return json_pack(
-      "{s:s,s:s,s:o,s:s,s:s,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:s,s:o,s:s}", "name",
+      "{s:s,s:s,s:o,s:s,s:s,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:s,s:o,s:s}", "name",
       config->name, "processor", config->processor, "parameters", parameters_json(config),
-      "on_error", config->suspend_on_error ? "suspend" : "continue", "state",
-      holdback_processor_state_name(status->state), "position",
-      number_or_null(status->has_position, status->position), "lag", (json_int_t)status->lag,
-      "results", (json_int_t)status->results, "events", (json_int_t)status->events, "failed",
-      (json_int_t)status->failed, "timers", (json_int_t)status->timers, "timers_fired",
+      "on_error", on_error_of(config), "state", holdback_processor_state_name(status->state),
+      "position", number_or_null(status->has_position, status->position), "lag",
+      (json_int_t)status->lag, "results", (json_int_t)status->results, "events",
+      (json_int_t)status->events, "failed", (json_int_t)status->failed, "blocked_keys",
+      (json_int_t)status->blocked_keys, "timers", (json_int_t)status->timers, "timers_fired",
       (json_int_t)status->timers_fired, "state_cache_bytes", (json_int_t)status->state_cache_bytes,
       "call_ms", (json_int_t)status->call_ms, "watermark", watermark_json(status), "stopped_at",
       number_or_null(stopped, status->stopped_at), "reason", status->reason,
@@ -68,6 +73,8 @@ static void print_text(const struct holdback_processor_config *config,
          status->results, status->failed);
   if (status->reason[0])
     printf("  stopped at %" PRId64 ": %s\n", status->stopped_at, status->reason);
+  if (status->blocked_keys)
+    printf("  %" PRIu64 " keys wait at an event that failed\n", status->blocked_keys);
   if (status->has_last_failure)
     printf("  last failure at %" PRId64 ": %s\n", status->last_failure_position,
            status->last_failure);

@@ -111,6 +111,7 @@ void hb_engine_answer(struct hb_engine *engine, struct hb_append *append) {
   append->status = append->target->status; /* published: only this thread writes it */
   hb_live_gone(HB_LIVE_appends);
   hb_processors_note_refusals(engine, append->target, &append->batch);
+  hb_processors_note_copies(engine, append->target, &append->batch);
   append->answered(append);
 }
 

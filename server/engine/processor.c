@@ -90,6 +90,7 @@ void hb_processor_unref(struct hb_processor *processor) {
   hb_stream_unref(processor->statuses);
   hb_buf_done(&processor->refused);
   hb_buf_done(&processor->counting);
+  hb_buf_done(&processor->event);
   hb_buf_done(&processor->parameters);
   hb_buf_done(&processor->committed_key);
   pthread_cond_destroy(&processor->changed);
@@ -113,6 +114,7 @@ void hb_processor_show(struct hb_processor *processor) {
   struct hb_processor_info *info = &processor->info;
   show_place(processor, place);
   info->timers = stats.timers;
+  info->blocked_keys = stats.blocked_keys;
   info->cache_bytes = stats.cache_bytes;
   info->has_failure = failure.data != NULL;
   if (info->has_failure) {
@@ -250,7 +252,7 @@ static void describe(struct hb_processor *processor, struct hb_processor_info *o
   memcpy(out->name, processor->config.name, sizeof out->name);
   memcpy(out->processor, processor->config.processor, sizeof out->processor);
   out->loaded = processor->config.loaded;
-  out->stop_on_failure = processor->config.stop_on_failure;
+  out->on_error = processor->config.on_error;
   out->key_status = processor->config.key_status;
   out->key_status_ms = processor->config.key_status_ms;
   out->id = processor->id.processor;

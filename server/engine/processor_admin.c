@@ -61,10 +61,30 @@ void hb_attach_done(struct hb_job *job) {
 
 enum { STATUS_MS = 5000 };
 
-static struct hb_processor_config config_of(const struct hb_processor_request *request) {
+/* What an attachment that states none gets: a failed event of a key's own sequence is a gap in it.
+ */
+static enum hb_on_error on_error_of(const struct hb_stream *stream,
+                                    const struct hb_processor_request *request) {
+  if (request->on_error != HB_ON_ERROR_DEFAULT) return request->on_error;
+  return hb_stream_mode(stream) == HB_MODE_PER_KEY ? HB_ON_ERROR_WAIT : HB_ON_ERROR_CONTINUE;
+}
+
+static enum hb_code check_on_error(const struct hb_stream *stream,
+                                   const struct hb_processor_request *request, struct hb_err *err) {
+  if (request->on_error != HB_ON_ERROR_WAIT || hb_stream_mode(stream) == HB_MODE_PER_KEY) {
+    return HB_OK;
+  }
+  return hb_err_set(err, HB_INVALID, "ON_ERROR_INVALID",
+                    "on_error is WAIT_KEY, but stream '%s' is not in PER_KEY mode: its sequence is "
+                    "one over all keys, and nothing could take a failed event's place",
+                    stream->name);
+}
+
+static struct hb_processor_config config_of(const struct hb_stream *stream,
+                                            const struct hb_processor_request *request) {
   struct hb_processor_config config = {.parameters = request->parameters,
                                        .loaded = request->code->library != NULL,
-                                       .stop_on_failure = request->stop_on_failure,
+                                       .on_error = on_error_of(stream, request),
                                        .key_status = request->key_status};
   if (config.key_status == HB_KEY_STATUS_PERIODIC) {
     config.key_status_ms = request->key_status_ms ? request->key_status_ms : STATUS_MS;
@@ -78,14 +98,15 @@ static struct hb_processor_config config_of(const struct hb_processor_request *r
 static enum hb_code check_same(struct hb_processor *found,
                                const struct hb_processor_request *request, struct hb_err *err) {
   const char *field = NULL;
+  struct hb_processor_config wanted = config_of(found->stream, request);
   if (strcmp(found->config.processor, request->processor) != 0) {
     field = "processor";
   } else if (!hb_slice_equal(hb_buf_view(&found->parameters), request->parameters)) {
     field = "parameters";
-  } else if (found->config.stop_on_failure != request->stop_on_failure) {
+  } else if (found->config.on_error != wanted.on_error) {
     field = "on_error";
-  } else if (found->config.key_status != config_of(request).key_status ||
-             found->config.key_status_ms != config_of(request).key_status_ms) {
+  } else if (found->config.key_status != wanted.key_status ||
+             found->config.key_status_ms != wanted.key_status_ms) {
     field = "key_status";
   }
   if (!field) return HB_OK;
@@ -126,7 +147,7 @@ static enum hb_code attach_new(struct hb_engine *engine, struct hb_stream *strea
   if (code == HB_OK && hb_disk_stops_writes(engine)) code = hb_err_disk(engine, err);
   if (code != HB_OK) return code;
   struct hb_processor_id id = {.stream = stream->id, .processor = sequencer->next_stream};
-  struct hb_processor_config config = config_of(request);
+  struct hb_processor_config config = config_of(stream, request);
   struct hb_processor_place place = first_place(stream, request->start_now);
   sequencer->next_stream += 2; /* see hb_statuses_id */
   struct hb_write *write = hb_sequencer_begin_rows(engine);
@@ -149,7 +170,7 @@ static enum hb_code attach_new(struct hb_engine *engine, struct hb_stream *strea
 static enum hb_code attach_again(struct hb_engine *engine, struct hb_processor *found,
                                  struct hb_processor_request *request, struct hb_err *err) {
   if (hb_disk_stops_writes(engine)) return hb_err_disk(engine, err);
-  struct hb_processor_config config = config_of(request);
+  struct hb_processor_config config = config_of(found->stream, request);
   struct hb_write *write = hb_sequencer_begin_rows(engine);
   hb_write_put_processor(write, found->id, &config);
   hb_write_delete_attempt(write, found->id);
@@ -170,8 +191,10 @@ enum hb_code hb_attach_processor(struct hb_engine *engine, struct hb_job *job, s
   struct hb_stream *stream = hb_names_find(&engine->names, job->config.name);
   if (!stream) return hb_err_no_stream(err, job->config.name);
   struct hb_processor *found = hb_processors_find(engine, stream->id, request->name);
-  enum hb_code code = HB_OK;
-  if (!found) {
+  enum hb_code code = check_on_error(stream, request, err);
+  if (code != HB_OK) {
+    /* said */
+  } else if (!found) {
     code = attach_new(engine, stream, request, err);
   } else {
     code = check_same(found, request, err);

@@ -67,6 +67,13 @@ static void fill(struct hb_processor *processor, const struct hb_bundle *bundle)
                          hb_bytes_view(bundle->told[i].block));
     processor->commit.bytes += bundle->told[i].block->size;
   }
+  for (size_t i = 0; i < bundle->unblocked_count; i++) {
+    hb_write_delete_blocked(write, id, bundle->unblocked[i]);
+  }
+  for (size_t i = 0; i < bundle->blocked_count; i++) {
+    hb_write_put_blocked(write, id, &bundle->blocked[i]);
+    processor->commit.bytes += bundle->blocked[i].key.size + sizeof bundle->blocked[i];
+  }
   for (size_t i = 0; i < bundle->failures_count; i++) {
     hb_write_put_failure(write, id, &bundle->failures[i], hb_clock_wall_ms());
   }

@@ -92,15 +92,12 @@ const struct hb_state_source hb_processor_source = {
 
 /* ---- after a call */
 
-struct feeding {
-  struct hb_processor *processor;
-  int64_t frontier;
-  uint64_t until_ms;
-  bool over; /* the thread is to end, or to look anew */
-};
+struct hb_feeding hb_feeding_begin(struct hb_processor *processor, int64_t frontier) {
+  return (struct hb_feeding){
+      .processor = processor, .frontier = frontier, .until_ms = hb_clock_mono_ms() + BUNDLE_MS};
+}
 
-/* A store that is another one by now is no failure: the thread begins anew. */
-static void fail(struct feeding *feeding, const struct hb_err *err) {
+void hb_feeding_fail(struct hb_feeding *feeding, const struct hb_err *err) {
   feeding->over = true;
   if (feeding->processor->lost) return;
   hb_processor_fail(feeding->processor, err);
@@ -116,8 +113,8 @@ static void suspend(struct hb_processor *processor) {
   hb_processor_suspend(processor, text);
 }
 
-/* After a call of user code that returned `result`. True: the next event. */
-static bool go_on(struct feeding *feeding, enum hb_host_result result, const struct hb_err *err) {
+bool hb_feeding_go_on(struct hb_feeding *feeding, enum hb_host_result result,
+                      const struct hb_err *err) {
   struct hb_processor *processor = feeding->processor;
   processor->now_ms = hb_clock_mono_ms(); /* the next call begins now */
   if (!hb_processor_call_end(processor)) {
@@ -125,7 +122,7 @@ static bool go_on(struct feeding *feeding, enum hb_host_result result, const str
     return false;
   }
   if (result == HB_HOST_ERROR) {
-    fail(feeding, err);
+    hb_feeding_fail(feeding, err);
     return false;
   }
   if (result == HB_HOST_FAILED) {
@@ -163,7 +160,8 @@ bool hb_processor_count_refusals(struct hb_processor *processor, int64_t frontie
     *counting = taken;
   }
   if (counting->size == 0) return false;
-  struct feeding feeding = {.processor = processor, .frontier = frontier, .until_ms = UINT64_MAX};
+  struct hb_feeding feeding = {
+      .processor = processor, .frontier = frontier, .until_ms = UINT64_MAX};
   while (!feeding.over && processor->counted < counting->size) {
     bool duplicate;
     struct hb_slice key = take_refused(
@@ -173,7 +171,7 @@ bool hb_processor_count_refusals(struct hb_processor *processor, int64_t frontie
     hb_processor_call_begin(processor, hb_clock_mono_ms());
     enum hb_host_result result = hb_host_refused(processor->host, key, duplicate, &err);
     if (result == HB_HOST_DONE) processor->counted += 5 + key.size;
-    (void)go_on(&feeding, result, &err);
+    (void)hb_feeding_go_on(&feeding, result, &err);
   }
   if (!feeding.over) (void)hb_processor_commit(processor, frontier);
   return true;
@@ -194,7 +192,7 @@ static void drop(struct chunk *chunk) {
 }
 
 /* The blocks at chunk->next and after. */
-static enum hb_code take(struct feeding *feeding, struct chunk *chunk, struct hb_err *err) {
+static enum hb_code take(struct hb_feeding *feeding, struct chunk *chunk, struct hb_err *err) {
   struct hb_processor *processor = feeding->processor;
   if (!hb_processor_enter_store(processor)) return hb_err_no_store(err);
   struct hb_cursor cursor;
@@ -215,7 +213,7 @@ static enum hb_code take(struct feeding *feeding, struct chunk *chunk, struct hb
   return code;
 }
 
-static void feed_block(struct feeding *feeding, const struct hb_block *block) {
+static void feed_block(struct hb_feeding *feeding, const struct hb_block *block) {
   struct hb_processor *processor = feeding->processor;
   struct hb_err err = {0};
   uint32_t first = hb_block_find(block, hb_host_place(processor->host)->position);
@@ -227,7 +225,7 @@ static void feed_block(struct feeding *feeding, const struct hb_block *block) {
     if (hb_scan_frame(hb_block_frame(block, i), &event, &err) == HB_OK) {
       result = hb_host_event(processor->host, &event, hb_block_sequence(block, i), &err);
     }
-    if (!go_on(feeding, result, &err)) return;
+    if (!hb_feeding_go_on(feeding, result, &err)) return;
     if (i % 64 == 0 && hb_processor_should_stop(processor)) {
       (void)hb_processor_commit(processor, feeding->frontier);
       feeding->over = true;
@@ -240,12 +238,12 @@ static void feed_block(struct feeding *feeding, const struct hb_block *block) {
 void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t frontier,
                        bool behind) {
   uint64_t until_ms = hb_clock_mono_ms() + (behind ? BEHIND_MS : BUNDLE_MS);
-  struct feeding feeding = {.processor = processor, .frontier = frontier, .until_ms = until_ms};
+  struct hb_feeding feeding = {.processor = processor, .frontier = frontier, .until_ms = until_ms};
   struct chunk chunk = {.next = position};
   struct hb_err err = {0};
   while (!feeding.over && chunk.next < frontier) {
     if (take(&feeding, &chunk, &err) != HB_OK) {
-      fail(&feeding, &err);
+      hb_feeding_fail(&feeding, &err);
       break;
     }
     for (size_t i = 0; i < chunk.count && !feeding.over; i++) {
@@ -259,10 +257,9 @@ void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t
 /* ---- the end of a sealed stream */
 
 void hb_processor_finish(struct hb_processor *processor, int64_t end) {
-  struct feeding feeding = {
-      .processor = processor, .frontier = end, .until_ms = hb_clock_mono_ms() + BUNDLE_MS};
+  struct hb_feeding feeding = hb_feeding_begin(processor, end);
   struct hb_err err = {0};
   hb_processor_call_begin(processor, hb_clock_mono_ms());
   enum hb_host_result result = hb_host_end(processor->host, end, &err);
-  if (go_on(&feeding, result, &err)) (void)hb_processor_commit(processor, end);
+  if (hb_feeding_go_on(&feeding, result, &err)) (void)hb_processor_commit(processor, end);
 }

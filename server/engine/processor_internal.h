@@ -78,6 +78,9 @@ struct hb_processor {
   bool news;                         /* something was published, or the store is another one */
   bool kicked;                       /* the second of these, or there is space again */
   struct hb_buf refused;             /* events of the stream, for statuses: refusals.c */
+  bool copies;                       /* some were kept of events that there are: processor_wait.c */
+  bool retries_open;                 /* its thread takes them */
+  struct hb_retry *retries;          /* asked for; in order, the first may be under way */
   enum hb_bundle_fate fate;
   struct hb_processor_info
       info; /* as of its last commit; names, lag, parameters are filled later */
@@ -116,6 +119,7 @@ struct hb_processor {
   uint64_t now_ms;   /* when the one before ended */
   struct hb_processor_mark mark;
   int64_t one_by_one_until;
+  struct hb_buf event; /* a frame that is tried */
 };
 
 /* All processors of all streams. */
@@ -210,9 +214,35 @@ void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t
                        bool behind);
 /* The sealed stream ends there: timers and keys that are left, up to one bundle. */
 void hb_processor_finish(struct hb_processor *processor, int64_t end);
+/* A bundle in the making. */
+struct hb_feeding {
+  struct hb_processor *processor;
+  int64_t frontier;
+  uint64_t until_ms;
+  bool over; /* the thread is to end, or to look anew */
+};
+struct hb_feeding hb_feeding_begin(struct hb_processor *processor, int64_t frontier);
+/* After a call of user code that returned `result`. True: the next event. */
+bool hb_feeding_go_on(struct hb_feeding *feeding, enum hb_host_result result,
+                      const struct hb_err *err);
+/* What could not be read. A store that is another one by now is no failure: the thread begins anew.
+ */
+void hb_feeding_fail(struct hb_feeding *feeding, const struct hb_err *err);
 /* Around user code. `now_ms` is the monotonic time. False: it was abandoned meanwhile. */
 void hb_processor_call_begin(struct hb_processor *processor, uint64_t now_ms);
 HB_MUST_CHECK bool hb_processor_call_end(struct hb_processor *processor);
+
+/* ---- processor_wait.c: keys that wait at an event that failed */
+/* Up to one bundle of them; true: there was something to do. Its thread. */
+bool hb_processor_work_on_blocked(struct hb_processor *processor, int64_t frontier);
+/* Copies were kept: who waits for them looks. Sequencer's thread. */
+void hb_processors_note_copies(struct hb_engine *engine, const struct hb_stream *stream,
+                               const struct hb_batch *batch);
+/* The thread begins; it is about to end: who waits is answered. */
+void hb_processor_open_retries(struct hb_processor *processor);
+void hb_processor_close_retries(struct hb_processor *processor);
+/* The host is thrown away: so is what is under way. */
+void hb_processor_lose_retry(struct hb_processor *processor);
 
 /* ---- processor_commit.c: the thread's; false: nothing was written, or nobody knows */
 bool hb_processor_commit(struct hb_processor *processor, int64_t frontier);

@@ -123,6 +123,7 @@ static void abandon_locked(struct hb_processors *all) {
       continue;
     }
     unlink_locked(all, processor);
+    hb_processor_close_retries(processor);
     hb_log(HB_LOG_WARN, "processor_abandoned",
            "stream=%s processor=%s cause=\"its code does not come back\"", processor->stream->name,
            processor->config.name);

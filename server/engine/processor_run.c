@@ -54,7 +54,16 @@ static bool restore_timer(void *context, const struct hb_timer_row *row) {
   return true;
 }
 
+/* Code or copies may be others by now: each of them is looked at. */
+static bool restore_blocked(void *context, const struct hb_blocked_row *row) {
+  struct hb_host *host = context;
+  hb_host_restore_blocked(host, row);
+  hb_blocked_look(hb_blocked_find(hb_host_blocked(host), row->key), true);
+  return true;
+}
+
 static void drop_host(struct hb_processor *processor) {
+  hb_processor_lose_retry(processor);
   hb_host_destroy(processor->host);
   processor->host = NULL;
   hb_write_destroy(processor->write);
@@ -69,7 +78,7 @@ static bool restore(struct hb_processor *processor) {
                                     .self = processor->attached.self,
                                     .source = hb_processor_source,
                                     .budget = engine->tuning.processing,
-                                    .stop_on_failure = processor->config.stop_on_failure,
+                                    .on_error = processor->config.on_error,
                                     .key_status = processor->config.key_status};
   options.source.context = processor;
   processor->epoch = atomic_load(&engine->store_epoch);
@@ -77,7 +86,12 @@ static bool restore(struct hb_processor *processor) {
   processor->host = hb_host_create(&options);
   processor->write = hb_write_create(engine->store);
   hb_host_restore(processor->host, &processor->committed);
-  if (hb_timer_each(engine->store, processor->id, restore_timer, processor->host, &err) == HB_OK) {
+  enum hb_code code =
+      hb_timer_each(engine->store, processor->id, restore_timer, processor->host, &err);
+  if (code == HB_OK) {
+    code = hb_blocked_each(engine->store, processor->id, restore_blocked, processor->host, &err);
+  }
+  if (code == HB_OK) {
     hb_processor_show(processor);
     return true;
   }
@@ -150,9 +164,11 @@ static bool turn(struct hb_processor *processor) {
   hb_host_set_wall_ms(processor->host, hb_clock_wall_ms());
   if (hb_processor_count_refusals(processor, record->frontier)) return true;
   if (tell_statuses(processor, record->frontier)) return true;
+  if (hb_processor_work_on_blocked(processor, record->frontier)) return true;
   if (!record->frozen || place->phase == HB_PHASE_ENDED) return false;
   bool events = place->phase == HB_PHASE_EVENTS && place->position < record->frontier;
-  bool ends = record->sealed && record->frontier >= record->seal_end;
+  bool blocked = hb_host_stats(processor->host).blocked_keys > 0; /* their end is not the end */
+  bool ends = record->sealed && record->frontier >= record->seal_end && !blocked;
   if (!events && !ends) return commit_due(processor, record->frontier);
   uint64_t lag = (uint64_t)record->frontier - (uint64_t)place->position;
   bool behind = lag > hb_host_results_budget(processor->host) ||
@@ -232,6 +248,7 @@ static void *run(void *context) {
   if (find_code(processor)) work(processor);
   if (processor->abandoned) return NULL;
   drop_host(processor);
+  hb_processor_close_retries(processor);
   hb_processor_call_begin(processor, hb_clock_mono_ms());
   hb_attached_code_done(&processor->attached);
   if (!hb_processor_call_end(processor)) return NULL;
@@ -241,6 +258,7 @@ static void *run(void *context) {
 
 void hb_processor_start(struct hb_processor *processor) {
   if (!hb_processors_enter(processor->engine, processor)) return; /* at the next start */
+  hb_processor_open_retries(processor);
   pthread_t thread;
   hb_thread_start(&thread, "hb-processor", run, processor);
   pthread_detach(thread);

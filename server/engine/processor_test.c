@@ -243,7 +243,7 @@ static void test_attach_again(void **state) {
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     struct hb_processor_request request = request_of("p", CASES[i].processor);
     if (CASES[i].parameters) request.parameters = hb_buf_view(&parameters);
-    request.stop_on_failure = CASES[i].stop;
+    request.on_error = CASES[i].stop ? HB_ON_ERROR_SUSPEND : HB_ON_ERROR_CONTINUE;
     struct hb_err err;
     assert_int_equal(run_job(rig, HB_JOB_ATTACH_PROCESSOR, "s", &request, &err), CASES[i].code);
     assert_string_equal(err.message, CASES[i].message);
@@ -306,7 +306,7 @@ static void test_suspend(void **state) {
   struct rig *rig = *state;
   struct hb_stream *stream = rig_stream(rig, "s");
   struct hb_processor_request request = request_of("sums", "sum");
-  request.stop_on_failure = true;
+  request.on_error = HB_ON_ERROR_SUSPEND;
   assert_int_equal(run_job(rig, HB_JOB_ATTACH_PROCESSOR, "s", &request, NULL), HB_OK);
   put_text(rig, stream, 1, "1");
   put_text(rig, stream, 2, "bad");

@@ -40,7 +40,9 @@ struct hb_processor_request {
   char processor[HB_PROCESSOR_NAME_MAX + 1];
   struct hb_slice parameters; /* lives until done */
   bool start_now;             /* else from the lowest position that can be read */
-  bool stop_on_failure;       /* suspend it at the first event that fails */
+  /* Of an event that fails. DEFAULT: what the stream's mode says. WAIT in GLOBAL mode: HB_INVALID.
+   */
+  enum hb_on_error on_error;
   enum hb_key_status_mode key_status;
   uint32_t key_status_ms; /* PERIODIC; 0 = 5,000 */
   /* DETACH. */
@@ -63,7 +65,7 @@ struct hb_processor_info {
   char name[HB_PROCESSOR_NAME_MAX + 1];
   char processor[HB_PROCESSOR_NAME_MAX + 1];
   bool loaded;
-  bool stop_on_failure;
+  enum hb_on_error on_error; /* never DEFAULT */
   enum hb_key_status_mode key_status;
   uint32_t key_status_ms;
   uint64_t id; /* for reads */
@@ -79,6 +81,7 @@ struct hb_processor_info {
   uint64_t timers_fired;
   uint64_t failed;
   uint64_t timers;
+  uint64_t blocked_keys; /* that wait at an event that failed */
   uint64_t cache_bytes;
   uint64_t call_ms; /* the call that runs now has taken so long; 0: none, or less than that */
   bool has_failure; /* the last one since the start */
@@ -101,6 +104,31 @@ struct hb_stream *hb_engine_find_results(struct hb_engine *engine, struct hb_str
 /* The statuses that it tells, likewise; NULL also where it tells none. */
 struct hb_stream *hb_engine_find_statuses(struct hb_engine *engine, struct hb_stream *stream,
                                           const char *name);
+
+/* ---- keys that wait at an event that failed (on_error WAIT) */
+
+struct hb_retry {
+  struct hb_retry *next; /* the engine's, as state */
+  bool begun;
+  char name[HB_PROCESSOR_NAME_MAX + 1]; /* of the processor */
+  bool has_key;                         /* that key alone, else all that wait */
+  struct hb_slice key;                  /* lives until done */
+  /* out */
+  uint64_t tried;   /* keys that waited */
+  uint64_t good;    /* of these, keys that got past the event that they waited at */
+  uint64_t blocked; /* keys of the processor that wait now */
+  char why[HB_SUSPENDED_WHY_MAX + 1]; /* why one of the others failed again; "" */
+  /* HB_NOT_FOUND: the processor. HB_PRECONDITION: it does not run. HB_UNAVAILABLE: it ended, or its
+   * store is another one, meanwhile. */
+  struct hb_err error;
+  void (*done)(struct hb_retry *retry); /* the processor's thread, or the caller's own */
+  void *context;
+};
+/* Try them again: with the event that failed, since the code may be another one by now, and with
+ * all copies of it that were kept. */
+void hb_engine_retry_blocked(struct hb_engine *engine, struct hb_stream *stream,
+                             struct hb_retry *retry);
+
 /* A call of user code has been running for more than 30 s. */
 bool hb_engine_processing_is_stuck(struct hb_engine *engine);
 

@@ -40,12 +40,31 @@ void hb_standings_done(struct hb_standings_pass *pass) {
 
 /* ---- what is committed */
 
+/* Events that the place went past wait too: the row that says where the key waits has counted them,
+ * and sequences of a key follow on each other. */
+static enum hb_code read_blocked(struct hb_standings_pass *pass, struct hb_processor_id id,
+                                 struct hb_slice key, struct hb_key_standing *out,
+                                 struct hb_err *err) {
+  struct hb_blocked_row row;
+  bool found;
+  enum hb_code code = hb_blocked_read(pass->engine->store, id, key, &found, &row, err);
+  if (code != HB_OK) return code;
+  out->blocked = found && row.phase != HB_BLOCKED_CATCHES_UP;
+  out->blocked_at = out->blocked ? row.sequence : 0;
+  out->waiting = found ? row.passed - row.run : 0;
+  if (out->waiting == 0) return HB_OK;
+  out->earliest = row.sequence + 1 + (int64_t)row.run;
+  out->latest = row.sequence + (int64_t)row.passed;
+  return HB_OK;
+}
+
 static enum hb_code read_statuses(struct hb_standings_pass *pass, struct hb_processor_id id,
                                   struct hb_err *err) {
   enum hb_code code = HB_OK;
   for (size_t i = 0; code == HB_OK && i < pass->count; i++) {
-    code = hb_key_status_read(pass->engine->store, id, pass->keys[i],
-                              &pass->read->standings[i].status, err);
+    struct hb_key_standing *standing = &pass->read->standings[i];
+    code = hb_key_status_read(pass->engine->store, id, pass->keys[i], &standing->status, err);
+    if (code == HB_OK) code = read_blocked(pass, id, pass->keys[i], standing, err);
   }
   return code;
 }

@@ -38,6 +38,8 @@ struct hb_key_standing {
   uint64_t waiting; /* stored, and not processed: released, or held */
   int64_t earliest; /* of these; valid where there are any */
   int64_t latest;
+  bool blocked; /* the key waits at an event that failed, of this sequence */
+  int64_t blocked_at;
 };
 
 struct hb_read {

@@ -38,6 +38,14 @@ struct hb_stream *hb_engine_find_statuses(struct hb_engine *engine, struct hb_st
   return NULL;
 }
 
+void hb_engine_retry_blocked(struct hb_engine *engine, struct hb_stream *stream,
+                             struct hb_retry *retry) {
+  (void)engine;
+  (void)stream;
+  (void)hb_err_set(&retry->error, HB_NOT_FOUND, "PROCESSOR_NOT_FOUND", "there is none");
+  retry->done(retry);
+}
+
 bool hb_engine_processing_is_stuck(struct hb_engine *engine) {
   (void)engine;
   return false;

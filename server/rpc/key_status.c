@@ -50,6 +50,10 @@ void hb_key_standing_to_pb(const struct hb_key_standing *standing, struct hb_sli
   pb->waiting = standing->waiting;
   pb->received = status->processed + status->failed + status->duplicates + status->rejected +
                  standing->waiting;
+  if (standing->blocked) {
+    pb->blocked_at_presence_case = HOLDBACK__V1__KEY_STATUS__BLOCKED_AT_PRESENCE_BLOCKED_AT;
+    pb->blocked_at = standing->blocked_at;
+  }
   if (!standing->waiting) return;
   pb->earliest_waiting_presence_case =
       HOLDBACK__V1__KEY_STATUS__EARLIEST_WAITING_PRESENCE_EARLIEST_WAITING;

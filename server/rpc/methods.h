@@ -12,6 +12,7 @@ extern const struct hb_method hb_method_create_stream;
 extern const struct hb_method hb_method_delete_stream;
 extern const struct hb_method hb_method_detach_processor;
 extern const struct hb_method hb_method_get_key_status;
+extern const struct hb_method hb_method_retry_blocked_keys;
 extern const struct hb_method hb_method_get_processor;
 extern const struct hb_method hb_method_get_server;
 extern const struct hb_method hb_method_get_stream;

@@ -85,13 +85,11 @@ static enum hb_code take_start(int start, struct hb_processor_request *out, stru
 
 static enum hb_code take_on_error(int on_error, struct hb_processor_request *out,
                                   struct hb_err *err) {
-  if (on_error == HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND) {
-    out->stop_on_failure = true;
-  } else if (on_error != HOLDBACK__V1__ON_ERROR__ON_ERROR_UNSPECIFIED &&
-             on_error != HOLDBACK__V1__ON_ERROR__ON_ERROR_CONTINUE) {
+  if (on_error < HB_ON_ERROR_DEFAULT || on_error > HB_ON_ERROR_WAIT) {
     return hb_err_set(err, HB_INVALID, "ON_ERROR_INVALID", "config.on_error %d is not known",
                       on_error);
   }
+  out->on_error = (enum hb_on_error)on_error;
   return HB_OK;
 }
 
@@ -183,6 +181,7 @@ static void put_status(const struct hb_processor_info *info, struct hb_processor
   status->failed = info->failed;
   status->timers_fired = info->timers_fired;
   status->timers = info->timers;
+  status->blocked_keys = info->blocked_keys;
   status->state_cache_bytes = info->cache_bytes;
   status->call_ms = info->call_ms;
   if (info->watermark.present) {
@@ -213,8 +212,7 @@ void hb_processor_info_to_pb(const struct hb_processor_info *info,
   pb->info.status = &pb->status;
   pb->config.name = text(info->name);
   pb->config.processor = text(info->processor);
-  pb->config.on_error = info->stop_on_failure ? HOLDBACK__V1__ON_ERROR__ON_ERROR_SUSPEND
-                                              : HOLDBACK__V1__ON_ERROR__ON_ERROR_CONTINUE;
+  pb->config.on_error = (Holdback__V1__OnError)info->on_error;
   pb->config.key_status = (Holdback__V1__KeyStatusMode)info->key_status;
   pb->config.key_status_interval_ms = info->key_status_ms;
   put_parameters(info, pb);

@@ -61,14 +61,14 @@ static const struct hbt_case CASES[] = {
      "k1 a k1 ab k1 abc k1 abcd",
      4,
      {{"k1", 3, 0, 0, 0, 8, 4, 4, 0, 0, 0}}},
-    /* Beam's key would wait at 2 for a good one: not built. */
-    {"PK5, the key goes on",
+    /* The key waits at 2 for a good one. */
+    {"PK5",
      0,
      "1",
      {{0, "k1", "a"}, {1, "k1", "b"}, {2, "k1", "BAD"}, {3, "k1", "c"}},
-     "k1 a k1 ab k1 abc",
+     "k1 a k1 ab",
      4,
-     {{"k1", 3, 0, 0, 0, 4, 3, 0, 1, 0, 0}}},
+     {{"k1", 1, 1, 3, 3, 4, 2, 0, 1, 0, 0}}},
     {"PK6",
      0,
      "2",
@@ -102,6 +102,21 @@ static const struct hbt_case CASES[] = {
      "k1 a k1 ab k1 abc",
      3,
      {{"k1", 2, 0, 0, 0, 4, 3, 0, 0, 1, 0}}},
+    /* Whichever of the copies comes first is stored, the other one kept: 2 is processed once. */
+    {"X5",
+     0,
+     "1",
+     {{1, "k1", "b"}, {2, "k1", "BAD"}, {0, "k1", "a"}, {2, "k1", "c"}},
+     "k1 a k1 ab k1 abc",
+     3,
+     {{"k1", 2, 0, 0, 0, 4, 3, 0, 0, 1, 0}}},
+    {"X6",
+     0,
+     "1",
+     {{1, "k1", "b"}, {2, "k1", "BAD"}, {2, "k1", "c"}, {0, "k1", "a"}, {3, "k1", "d"}},
+     "k1 a k1 ab k1 abc k1 abcd",
+     4,
+     {{"k1", 3, 0, 0, 0, 5, 4, 0, 0, 1, 0}}},
     {"X11",
      INT64_MIN,
      "1",
@@ -288,6 +303,78 @@ static void test_shared_bundle(void **state) {
   hbt_check_standing(world, "shared bundle", stream, &held);
 }
 
+/* ---- keys that wait */
+
+static bool see_processor(void *context, const struct holdback_processor_config *config,
+                          const struct holdback_processor_status *status) {
+  (void)config;
+  *(struct holdback_processor_status *)context = *status;
+  return true;
+}
+
+static struct holdback_processor_status processor_of(struct hbt_conformance *world,
+                                                     const char *stream) {
+  struct holdback_error error;
+  struct holdback_processor_status status;
+  hbt_must(holdback_processor_list(world->client, stream, "p", see_processor, &status, &error),
+           &error);
+  return status;
+}
+
+static void send(struct hbt_conformance *world, const char *stream, int64_t sequence,
+                 const char *key, const char *payload, int outcome) {
+  struct hbt_sent event = {sequence, key, payload};
+  assert_int_equal(hbt_send(world, stream, HBT_PER_KEY, &event, false), outcome);
+}
+
+/* PK5, then X6's copies, one step after the other: the status says where the key waits; a copy that
+ * fails too changes nothing, the good one behind it is taken, and what waited follows; other keys
+ * never noticed. Each failure counted once, and a kill changes nothing. */
+static void test_waiting(void **state) {
+  struct hbt_conformance *world = *state;
+  char stream[32];
+  hbt_name_next(world, stream);
+  hbt_attach(world, stream, HBT_PER_KEY, 0, "1", HOLDBACK_KEY_STATUS_KEPT);
+  send(world, stream, 0, "k1", "a", HOLDBACK_STORED);
+  send(world, stream, 1, "k1", "BAD", HOLDBACK_STORED);
+  send(world, stream, 2, "k1", "c", HOLDBACK_STORED);
+  send(world, stream, 0, "k2", "x", HOLDBACK_STORED);
+  struct hbt_standing waiting = {"k1", 0, 1, 2, 2, 3, 1, 0, 1, 0, 0};
+  hbt_check_standing(world, "waiting", stream, &waiting);
+  struct holdback_key_status status;
+  struct holdback_error error;
+  hbt_must(holdback_key_status(world->client, stream, "p", hbt_text("k1"), &status, &error),
+           &error);
+  assert_true(status.has_blocked_at);
+  assert_int_equal(status.blocked_at, 1);
+  assert_int_equal(processor_of(world, stream).blocked_keys, 1);
+  hbt_check_results(world, "waiting", stream, HBT_PER_KEY, "k1 a k2 x");
+
+  struct holdback_retried retried;
+  struct holdback_bytes k2 = hbt_text("k2");
+  hbt_must(holdback_retry_blocked(world->client, stream, "p", &k2, &retried, &error), &error);
+  assert_int_equal(retried.tried, 0);
+  hbt_must(holdback_retry_blocked(world->client, stream, "p", NULL, &retried, &error), &error);
+  assert_int_equal(retried.tried, 1);
+  assert_int_equal(retried.processed, 0);
+  assert_int_equal(retried.blocked, 1);
+  assert_non_null(strstr(retried.reason, "Validation failed"));
+  assert_int_equal(processor_of(world, stream).failed, 1);
+
+  hbt_conformance_kill_and_start(world);
+  send(world, stream, 1, "k1", "b", HOLDBACK_CONFLICT);
+  struct hbt_standing good = {"k1", 2, 0, 0, 0, 4, 3, 0, 0, 1, 0};
+  hbt_check_standing(world, "waiting", stream, &good);
+  hbt_check_results(world, "waiting", stream, HBT_PER_KEY, "k1 a k1 ab k1 abc k2 x");
+  hbt_must(holdback_key_status(world->client, stream, "p", hbt_text("k1"), &status, &error),
+           &error);
+  assert_false(status.has_blocked_at);
+  assert_int_equal(processor_of(world, stream).blocked_keys, 0);
+  assert_int_equal(processor_of(world, stream).failed, 1);
+  hbt_must(holdback_retry_blocked(world->client, stream, "p", NULL, &retried, &error), &error);
+  assert_int_equal(retried.tried, 0);
+}
+
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, hbt_conformance_setup, hbt_conformance_teardown)
 
@@ -296,6 +383,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {TEST(test_cases),       TEST(test_cases_initial),
                                      TEST(test_killed),      TEST(test_killed_initial),
                                      TEST(test_every_event), TEST(test_every_event_initial),
-                                     TEST(test_pk7),         TEST(test_shared_bundle)};
+                                     TEST(test_pk7),         TEST(test_shared_bundle),
+                                     TEST(test_waiting)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

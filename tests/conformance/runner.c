@@ -336,15 +336,16 @@ static int expected_outcome(const struct hbt_case *row, enum hbt_mode mode,
                             const struct hbt_sent *events, size_t index) {
   const struct hbt_sent *event = &events[index];
   bool begun = mode != HBT_PER_KEY_SEEN;
-  bool copy = false;
+  const struct hbt_sent *copy = NULL;
   for (size_t i = 0; i < index; i++) {
     bool same = mode == HBT_GLOBAL || strcmp(events[i].key, event->key) == 0;
-    copy = copy || (same && events[i].sequence == event->sequence);
+    if (!copy && same && events[i].sequence == event->sequence) copy = &events[i];
     begun = begun || (same && is_initial(row, mode, &events[i]));
   }
   if (event->sequence == INT64_MAX) return HOLDBACK_OUT_OF_RANGE_EVENT;
   if (begun && event->sequence < row->first) return HOLDBACK_BEFORE_FIRST;
-  return copy ? HOLDBACK_DUPLICATE : HOLDBACK_STORED;
+  if (!copy) return HOLDBACK_STORED;
+  return strcmp(copy->payload, event->payload) ? HOLDBACK_CONFLICT : HOLDBACK_DUPLICATE;
 }
 
 void hbt_run_case(struct hbt_conformance *world, const struct hbt_case *row, enum hbt_mode mode,
