@@ -68,6 +68,9 @@
   X(subscriptions_max, 10000, 1, 100000, "subscriptions", SERVER, "open subscriptions")          \
   X(processors_max, 64, 1, 1000, "processors", SERVER,                                           \
     "attached processors, all streams; each has a thread and 64 MiB of state in memory at most") \
+  X(blocked_keys_max, 10000, 1, 1000000, "keys", SERVER,                                         \
+    "keys of one processor that wait at an event that failed; each costs 1 KiB and its name in " \
+    "memory, and beyond it the processor is suspended")                                          \
   X(page_size_max, 1000, 1000, 1000, "entries", FIXED, "entries in one page of a list")          \
   X(unprocessed_bytes_max, 64 * HB_MIB, 64 * HB_MIB, 64 * HB_MIB, "bytes", FIXED,                \
     "kept copies of refused events per stream; beyond it they are answered, reason QUOTA")       \
