@@ -81,6 +81,7 @@ static bool restore(struct hb_processor *processor) {
                                     .on_error = processor->config.on_error,
                                     .key_status = processor->config.key_status};
   options.source.context = processor;
+  options.budget.blocked_keys = (uint32_t)engine->limits.blocked_keys_max;
   processor->epoch = atomic_load(&engine->store_epoch);
   processor->lost = false;
   processor->host = hb_host_create(&options);
