@@ -234,6 +234,52 @@ static void test_key_status_periodic(void **state) {
 }
 
 /* Each refusal has its status, and says what is wrong. */
+static void wait_blocked(struct world *world, int64_t blocked) {
+  for (;;) {
+    json_t *info = info_of(world, "s", "p");
+    bool is = json_integer_value(json_object_get(info, "blocked_keys")) == blocked;
+    json_decref(info);
+    if (is) return;
+  }
+}
+
+/* A key of a PER_KEY stream waits at a failed event; asked again it fails again, and says why; a
+ * copy is refused at ingest and taken by the processor. */
+static void test_blocked(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "1");
+  expect(RUN(0, NULL, "unprocessed", "retry", "-S", "s"), "0 tried\n");
+  DO(0, NULL, "processor", "add", "p", "sum", "-S", "s", "--on-error", "wait", "--key-status",
+     "kept");
+  DO(0, NULL, "processor", "add", "p", "sum", "-S", "s", "--key-status", "kept"); /* the default */
+  DO(70, NULL, "processor", "add", "p", "sum", "-S", "s", "--on-error", "continue");
+  DO(0,
+     "{\"sequence\":1,\"key\":\"a\",\"payload\":\"x\"}\n"
+     "{\"sequence\":2,\"key\":\"a\",\"payload\":\"2\"}\n",
+     "send", "-S", "s", "-");
+  expect_status(world, "a",
+                "{\"key\":\"a\",\"last_processed\":null,\"processed\":0,\"failed\":1,\"results\":0,"
+                "\"duplicates\":0,\"rejected\":0,\"waiting\":1,\"earliest_waiting\":2,"
+                "\"latest_waiting\":2,\"received\":2,\"blocked_at\":1,\"last_received\":false}");
+  expect(
+      RUN(0, NULL, "unprocessed", "retry", "-S", "s", "--json"),
+      "{\"processor\":\"p\",\"tried\":1,\"processed\":0,\"blocked\":1,\"reason\":\"payload 'x' is "
+      "no number: digits, a '-' before them, at most 9 after a '.'\"}\n");
+  expect(RUN(0, NULL, "unprocessed", "retry", "-S", "s", "--processor", "p", "--key", "b"),
+         "p: 0 tried, 0 processed, 1 blocked\n");
+  DO(3, "{\"sequence\":1,\"key\":\"a\",\"payload\":\"5\"}\n", "send", "-S", "s", "-");
+  wait_blocked(world, 0);
+  char *results = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--count", "2");
+  assert_non_null(strstr(results, "\"payload\":\"5\""));
+  assert_non_null(strstr(results, "\"payload\":\"7\""));
+  free(results);
+  DO(69, NULL, "unprocessed", "retry", "-S", "s", "--processor", "q");
+  DO(0, NULL, "processor", "rm", "p", "-S", "s", "--keep");
+  DO(73, NULL, "unprocessed", "retry", "-S", "s", "--processor", "p");
+  DO(0, NULL, "stream", "add", "g", "--first", "1");
+  DO(67, NULL, "processor", "add", "p", "sum", "-S", "g", "--on-error", "wait");
+}
+
 static void test_refusals(void **state) {
   struct world *world = *state;
   DO(69, NULL, "processor", "add", "x", "count", "-S", "nowhere");
@@ -260,6 +306,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
       cmocka_unit_test_setup_teardown(test_key_status, setup, teardown),
       cmocka_unit_test_setup_teardown(test_key_status_periodic, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_blocked, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -142,7 +142,11 @@ struct hbp_processor {
   void (*destroy)(void *self); /* NULL: there is nothing to destroy */
 
   /* HBP_FAILED: the event is kept aside with the reason that host->give_up stated. Whatever it
-   * put, set and emitted is undone, and the key goes on with the next event. */
+   * put, set and emitted is undone, and the key goes on with the next event; or, in a stream where
+   * each key has its own sequence, it waits: what came behind the event is given only when another
+   * one with its key and sequence was taken, which gets its position. So, as an exception to log
+   * order, events of one key may follow on events of others that are behind them; a key's own order
+   * always holds. Their watermark is that of the moment. */
   int (*on_event)(void *self, const struct hbp_host *host, const struct hbp_event *event);
   int (*on_timer)(void *self, const struct hbp_host *host,
                   const struct hbp_timer *timer); /* NULL: it sets none */

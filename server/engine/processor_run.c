@@ -168,8 +168,7 @@ static bool turn(struct hb_processor *processor) {
   if (hb_processor_work_on_blocked(processor, record->frontier)) return true;
   if (!record->frozen || place->phase == HB_PHASE_ENDED) return false;
   bool events = place->phase == HB_PHASE_EVENTS && place->position < record->frontier;
-  bool blocked = hb_host_stats(processor->host).blocked_keys > 0; /* their end is not the end */
-  bool ends = record->sealed && record->frontier >= record->seal_end && !blocked;
+  bool ends = record->sealed && record->frontier >= record->seal_end;
   if (!events && !ends) return commit_due(processor, record->frontier);
   uint64_t lag = (uint64_t)record->frontier - (uint64_t)place->position;
   bool behind = lag > hb_host_results_budget(processor->host) ||
