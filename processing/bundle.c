@@ -146,6 +146,7 @@ const struct hb_bundle *hb_host_take(struct hb_host *host) {
   take_blocked(host);
   take_failures(host);
   bundle->place = host->place;
+  bundle->got_on = host->got_on;
   return bundle;
 }
 
@@ -169,7 +170,7 @@ void hb_host_committed(struct hb_host *host) {
   host->failures_count = 0;
   hb_buf_clear(&host->failed_bytes);
   host->events = 0;
-  host->touched = false;
+  host->touched = host->got_on = false;
 }
 
 void hb_bundle_done(struct hb_host *host) {

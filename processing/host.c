@@ -144,6 +144,7 @@ static enum hb_host_result conclude(struct hb_host *host, int code, struct hb_sl
     if (err) *err = host->broken;
     return HB_HOST_ERROR;
   }
+  host->got_on = host->got_on || stands || host->call.cut;
   if (stands) {
     host->touched = true;
     return HB_HOST_DONE;

@@ -152,6 +152,7 @@ struct hb_bundle {
   struct hb_result_block *told; /* consecutive; likewise, of the statuses that are told */
   size_t told_count;
   struct hb_processor_place place;
+  bool got_on; /* a call of user code that did not fail is in it, or a part of one */
 };
 
 /* True: something happened since the last commit. */

@@ -145,6 +145,39 @@ static void test_crash(void **state) {
   DO(0, NULL, "tail", "-S", "s", "--processor", "other", "--count", "5");
 }
 
+/* So is code that ends the process at a copy which it is given in place of an event that failed. */
+static void test_crash_at_copy(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "1");
+  DO(0, NULL, "processor", "add", "p", "ordered", "-S", "s");
+  char *lines = lines_of("1 k a 2 k BAD 3 k c 1 l x");
+  DO(0, lines, "send", "-S", "s", "-");
+  free(lines);
+  char *before = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--count", "2");
+  /* The process ends while this call is on its way, or behind it. */
+  struct hbt_run run =
+      hbt_command(&world->command, "{\"sequence\":2,\"key\":\"k\",\"payload\":\"CRASH\"}\n", "send",
+                  "-S", "s", "-", NULL);
+  hbt_run_done(&run);
+  int code;
+  int crashes = 0;
+  for (; crashes < 6 && hbt_child_wait(world->server.child, 3000, &code); crashes++) {
+    assert_int_equal(code, 128 + 6);
+    hbt_server_kill(&world->server);
+    while (!hbt_server_start(&world->server)) assert_true(++crashes < 6);
+  }
+  assert_true(crashes >= 2 && crashes <= 3);
+  json_t *info = info_of(world);
+  assert_string_equal(json_string_value(json_object_get(info, "state")), "SUSPENDED");
+  assert_non_null(strstr(json_string_value(json_object_get(info, "reason")), "2 times"));
+  json_decref(info);
+  char *after = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--until-caught-up");
+  assert_string_equal(before, after);
+  free(before);
+  free(after);
+  DO(0, "{\"sequence\":4,\"key\":\"k\",\"payload\":\"e\"}\n", "send", "-S", "s", "-");
+}
+
 /* Kills that have nothing to do with its code suspend nothing. */
 static void test_kill(void **state) {
   struct world *world = *state;
@@ -175,6 +208,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_crash_at_copy, setup, teardown),
       cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

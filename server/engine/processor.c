@@ -90,6 +90,7 @@ void hb_processor_unref(struct hb_processor *processor) {
   hb_stream_unref(processor->statuses);
   hb_buf_done(&processor->refused);
   hb_buf_done(&processor->counting);
+  hb_buf_done(&processor->copies);
   hb_buf_done(&processor->event);
   hb_buf_done(&processor->parameters);
   hb_buf_done(&processor->committed_key);

@@ -185,10 +185,16 @@ void hb_processor_clear_attempt(struct hb_processor *processor) {
   if (send(processor)) processor->mark = (struct hb_processor_mark){.stored = false};
 }
 
-/* With the commit of a bundle: what it says of the next one. */
-static void move_attempt(struct hb_processor *processor, int64_t frontier) {
+/* With the commit of a bundle: what it says of the next one. One that only counts refusals, or in
+ * which all that was tried for keys that wait failed, proves nothing of what is to come: the number
+ * of attempts stands. */
+static void move_attempt(struct hb_processor *processor, int64_t frontier, bool got_on) {
   if (!processor->attached.library) return;
-  if (hb_host_place(processor->host)->position < frontier) {
+  int64_t position = hb_host_place(processor->host)->position;
+  bool more = position < frontier || hb_processor_has_blocked_work(processor);
+  bool same = processor->mark.stored && processor->mark.attempt.position == position;
+  if (more && same && !got_on) return;
+  if (more) {
     put_attempt(processor, frontier, 1); /* it got on, be it within one event */
   } else {
     processor->mark = (struct hb_processor_mark){.stored = false};
@@ -211,7 +217,7 @@ bool hb_processor_commit(struct hb_processor *processor, int64_t frontier) {
   if (!begin_rows(processor)) return false;
   const struct hb_bundle *bundle = hb_host_take(processor->host);
   fill(processor, bundle);
-  move_attempt(processor, frontier);
+  move_attempt(processor, frontier, bundle->got_on);
   processor->commit.bundle = bundle;
   processor->commit.durable = processor->attached.library != NULL;
   end_rows(processor);

@@ -78,7 +78,8 @@ struct hb_processor {
   bool news;                         /* something was published, or the store is another one */
   bool kicked;                       /* the second of these, or there is space again */
   struct hb_buf refused;             /* events of the stream, for statuses: refusals.c */
-  bool copies;                       /* some were kept of events that there are: processor_wait.c */
+  struct hb_buf copies;              /* keys of which a copy was kept, ... */
+  bool copies_lost;                  /* ... or any key: processor_wait.c */
   bool retries_open;                 /* its thread takes them */
   struct hb_retry *retries;          /* asked for; in order, the first may be under way */
   enum hb_bundle_fate fate;
@@ -120,6 +121,7 @@ struct hb_processor {
   struct hb_processor_mark mark;
   int64_t one_by_one_until;
   struct hb_buf event; /* a frame that is tried */
+  bool blocked_rests;  /* keys that wait had their turn: new events have theirs */
 };
 
 /* All processors of all streams. */
@@ -235,6 +237,8 @@ HB_MUST_CHECK bool hb_processor_call_end(struct hb_processor *processor);
 /* ---- processor_wait.c: keys that wait at an event that failed */
 /* Up to one bundle of them; true: there was something to do. Its thread. */
 bool hb_processor_work_on_blocked(struct hb_processor *processor, int64_t frontier);
+/* There is more of that to do. */
+bool hb_processor_has_blocked_work(const struct hb_processor *processor);
 /* Copies were kept: who waits for them looks. Sequencer's thread. */
 void hb_processors_note_copies(struct hb_engine *engine, const struct hb_stream *stream,
                                const struct hb_batch *batch);

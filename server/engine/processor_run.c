@@ -169,7 +169,9 @@ static bool turn(struct hb_processor *processor) {
   if (!record->frozen || place->phase == HB_PHASE_ENDED) return false;
   bool events = place->phase == HB_PHASE_EVENTS && place->position < record->frontier;
   bool ends = record->sealed && record->frontier >= record->seal_end;
-  if (!events && !ends) return commit_due(processor, record->frontier);
+  if (!events && !ends) {
+    return commit_due(processor, record->frontier) || hb_processor_has_blocked_work(processor);
+  }
   uint64_t lag = (uint64_t)record->frontier - (uint64_t)place->position;
   bool behind = lag > hb_host_results_budget(processor->host) ||
                 hb_clock_mono_ms() < processor->linger_until_ms;

@@ -6,20 +6,21 @@
  * begins (code may be another one by now) or when it is asked for. A good one found, the key's
  * events that the place went past are taken from the key's list, a page at a time.
  *
- * It is the work of a turn, as a bundle of new events is. While results of a new event are half
- * committed nothing is done here, so that they stay together. */
+ * It is the work of each second turn, a bundle of new events that of the others. While results of a
+ * new event are half committed nothing is done here, so that they stay together. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/endian.h"
 #include "base/frame/scan.h"
 #include "server/engine/cursor_internal.h"
 #include "server/engine/engine_internal.h"
 #include "server/engine/read_internal.h"
 
-enum { PAGE = 200 };
+enum { PAGE = 200, NOTES_BYTES = 1 << 20 };
 
 /* ---- who is told of what comes of it */
 
@@ -142,36 +143,61 @@ static bool end_retry(struct hb_processor *processor) {
 
 /* ---- copies that come */
 
+static bool is_copy(const struct hb_batch *batch, uint32_t index) {
+  return batch->decisions[index].outcome == HB_OUTCOME_CONFLICT;
+}
+
+/* Keys are noted, so that copies which nobody waits for make nobody look. */
+static void note(struct hb_processor *processor, const struct hb_batch *batch) {
+  pthread_mutex_lock(&processor->mutex);
+  struct hb_buf *out = &processor->copies;
+  for (uint32_t i = 0; i < batch->count; i++) {
+    if (!is_copy(batch, i)) continue;
+    struct hb_slice key = hb_event_key(&batch->events[i]);
+    processor->copies_lost = processor->copies_lost || out->size >= NOTES_BYTES;
+    if (processor->copies_lost) break;
+    hb_put_u32_le(hb_buf_reserve(out, 4), (uint32_t)key.size);
+    out->size += 4;
+    hb_buf_append(out, key.data, key.size);
+  }
+  processor->news = true;
+  pthread_cond_broadcast(&processor->changed);
+  pthread_mutex_unlock(&processor->mutex);
+}
+
 void hb_processors_note_copies(struct hb_engine *engine, const struct hb_stream *stream,
                                const struct hb_batch *batch) {
   const struct hb_processors *all = &engine->processors;
   if (all->count == 0 || batch->error.code != HB_OK) return;
   if (hb_stream_mode(stream) != HB_MODE_PER_KEY) return;
-  bool any = false;
-  for (uint32_t i = 0; i < batch->count && !any; i++) {
-    any = batch->decisions[i].outcome == HB_OUTCOME_CONFLICT;
-  }
-  if (!any) return;
+  uint32_t first = 0;
+  while (first < batch->count && !is_copy(batch, first)) first++;
+  if (first == batch->count) return;
   for (size_t i = 0; i < all->count; i++) { /* the sequencer alone changes the list */
     struct hb_processor *processor = all->items[i];
-    if (processor->id.stream != stream->id || processor->config.on_error != HB_ON_ERROR_WAIT) {
-      continue;
-    }
-    pthread_mutex_lock(&processor->mutex);
-    processor->copies = processor->news = true;
-    pthread_cond_broadcast(&processor->changed);
-    pthread_mutex_unlock(&processor->mutex);
+    bool waits = processor->config.on_error == HB_ON_ERROR_WAIT && !processor->gone;
+    if (processor->id.stream == stream->id && waits) note(processor, batch);
   }
 }
 
-static void take_note(struct hb_processor *processor) {
-  pthread_mutex_lock(&processor->mutex);
-  bool copies = processor->copies;
-  processor->copies = false;
-  pthread_mutex_unlock(&processor->mutex);
-  if (!copies) return;
-  struct hb_blocked *blocked = hb_host_blocked(processor->host);
+static void look_at_all(struct hb_blocked *blocked) {
   for (size_t i = 0; i < blocked->count; i++) hb_blocked_look(blocked->items[i], false);
+}
+
+static void take_notes(struct hb_processor *processor) {
+  struct hb_blocked *blocked = hb_host_blocked(processor->host);
+  pthread_mutex_lock(&processor->mutex);
+  struct hb_buf *copies = &processor->copies;
+  if (processor->copies_lost) look_at_all(blocked);
+  for (size_t at = 0; at < copies->size && blocked->count > 0;) {
+    struct hb_slice key = hb_slice_of(copies->data + at + 4, hb_get_u32_le(copies->data + at));
+    struct hb_blocked_key *found = hb_blocked_find(blocked, key);
+    if (found) hb_blocked_look(found, false);
+    at += 4 + key.size;
+  }
+  hb_buf_clear(copies);
+  processor->copies_lost = false;
+  pthread_mutex_unlock(&processor->mutex);
 }
 
 /* ---- which copies there are */
@@ -404,23 +430,33 @@ static void catch_up(struct hb_feeding *feeding, struct hb_blocked_key *key) {
 
 /* ---- a turn */
 
+bool hb_processor_has_blocked_work(const struct hb_processor *processor) {
+  return hb_blocked_next(hb_host_blocked(processor->host)) != NULL;
+}
+
+static void work(struct hb_feeding *feeding, struct hb_blocked *blocked) {
+  struct hb_blocked_key *key;
+  while (!feeding->over && (key = hb_blocked_next(blocked)) != NULL) {
+    if (key->row.phase == HB_BLOCKED_CATCHES_UP) {
+      catch_up(feeding, key);
+    } else {
+      look_for_good_one(feeding, key);
+    }
+    bool late = hb_clock_mono_ms() >= feeding->until_ms;
+    if (late || hb_processor_should_stop(feeding->processor)) break;
+  }
+  if (!feeding->over) (void)hb_processor_commit(feeding->processor, feeding->frontier);
+}
+
 bool hb_processor_work_on_blocked(struct hb_processor *processor, int64_t frontier) {
-  const struct hb_processor_place *place = hb_host_place(processor->host);
-  take_note(processor);
+  take_notes(processor);
   begin_retry(processor);
-  struct hb_blocked *blocked = hb_host_blocked(processor->host);
-  if (!hb_blocked_next(blocked)) return end_retry(processor);
-  if (place->skip > 0) return false;
+  if (!hb_processor_has_blocked_work(processor)) return end_retry(processor);
+  bool rests = processor->blocked_rests;
+  processor->blocked_rests = !rests;
+  if (rests || hb_host_place(processor->host)->skip > 0) return false;
   if (!hb_processor_begin_attempt(processor, frontier)) return true;
   struct hb_feeding feeding = hb_feeding_begin(processor, frontier);
-  struct hb_blocked_key *key;
-  while (!feeding.over && (key = hb_blocked_next(blocked)) != NULL) {
-    if (key->row.phase == HB_BLOCKED_CATCHES_UP) {
-      catch_up(&feeding, key);
-    } else {
-      look_for_good_one(&feeding, key);
-    }
-  }
-  if (!feeding.over) (void)hb_processor_commit(processor, frontier);
+  work(&feeding, hb_host_blocked(processor->host));
   return true;
 }
