@@ -137,8 +137,9 @@ struct hb_stream_status {
   uint64_t gaps_total;
   uint32_t gaps_count; /* in `gaps`: the lowest ones, ascending */
   struct hb_gap gaps[HB_STATUS_GAPS_MAX];
-  int64_t window_end; /* complete_to + ahead_max, saturated; valid where record.frozen */
-  int64_t indexed_to; /* valid where record.frozen */
+  int64_t window_end;   /* complete_to + ahead_max, saturated; valid where record.frozen */
+  int64_t indexed_to;   /* valid where record.frozen */
+  int64_t processed_to; /* of results: what the stream has below it is processed */
 };
 
 /* Name of one held bundle: the commit that wrote it and its part in that commit. */

@@ -304,6 +304,71 @@ static void test_results(void **state) {
   assert_int_equal(first_result(fixture, OTHER, 5), -1);
 }
 
+/* Results that come from these events, `count` in a block. */
+static void put_caused(struct fixture *fixture, int64_t from, const uint8_t *causes, size_t count) {
+  struct hb_block_entry entries[8];
+  uint8_t frames[8][6];
+  for (size_t i = 0; i < count; i++) {
+    const uint8_t frame[] = {0x0a, 4, 0x08, (uint8_t)(from + (int64_t)i), 0x48, causes[i]};
+    memcpy(frames[i], frame, sizeof frame);
+    entries[i] = (struct hb_block_entry){
+        .sequence = from + (int64_t)i, .frame = frames[i], .frame_size = sizeof frame};
+  }
+  struct hb_bytes *block = hb_block_encode(HB_BLOCK_EVENTS, from, from + (int64_t)count,
+                                           (struct hb_time){0}, entries, count);
+  hb_write_put_results(fixture->write, ID, from, hb_bytes_view(block));
+  hb_bytes_unref(block);
+}
+
+static int64_t caused_by(struct fixture *fixture, int64_t cause, int64_t end) {
+  int64_t position = -1;
+  struct hb_err err;
+  must(hb_results_find_cause(fixture->store, ID, cause, end, &position, &err), &err);
+  return position;
+}
+
+/* The first result of an event, or of the next one that has any, is found: causes ascend, several
+ * results may have the same, in several blocks. Beyond what is published nothing is told. */
+static void test_causes(void **state) {
+  struct fixture *fixture = *state;
+  assert_int_equal(caused_by(fixture, 1, 0), 0);
+  put_caused(fixture, 0, (const uint8_t[]){1, 1, 4}, 3);
+  put_caused(fixture, 3, (const uint8_t[]){4, 4}, 2);
+  put_caused(fixture, 5, (const uint8_t[]){4, 7, 7, 9}, 4);
+  put_caused(fixture, 9, (const uint8_t[]){30}, 1);
+  apply(fixture);
+  static const int64_t FIRST[] = {0, 0, 2, 2, 2, 6, 6, 6, 8, 8, 9};
+  for (int64_t cause = 0; cause <= 10; cause++) {
+    assert_int_equal(caused_by(fixture, cause, 10), FIRST[cause]);
+  }
+  assert_int_equal(caused_by(fixture, INT64_MIN, 10), 0);
+  assert_int_equal(caused_by(fixture, 30, 10), 9);
+  assert_int_equal(caused_by(fixture, 31, 10), 10);
+  assert_int_equal(caused_by(fixture, 30, 9), 9);
+  assert_int_equal(caused_by(fixture, 4, 9), 2);
+}
+
+/* A hole may have had the result that is looked for; neither is a place made up of what is none. */
+static void test_causes_of_damage(void **state) {
+  struct fixture *fixture = *state;
+  struct hb_err err;
+  int64_t position = -1;
+  put_caused(fixture, 0, (const uint8_t[]){1}, 1);
+  put_caused(fixture, 2, (const uint8_t[]){3}, 1);
+  apply(fixture);
+  assert_int_equal(hb_results_find_cause(fixture->store, ID, 2, 3, &position, &err), HB_CORRUPT);
+  assert_non_null(strstr(err.message, "results of stream 1 at position 1"));
+  struct hb_block_entry entry = {
+      .sequence = 1, .frame = (const uint8_t *)"\x0a\x02\x48\x80", .frame_size = 4};
+  struct hb_bytes *block = hb_block_encode(HB_BLOCK_EVENTS, 1, 2, (struct hb_time){0}, &entry, 1);
+  hb_write_put_results(fixture->write, ID, 1, hb_bytes_view(block));
+  hb_bytes_unref(block);
+  apply(fixture);
+  assert_int_equal(hb_results_find_cause(fixture->store, ID, 2, 3, &position, &err), HB_CORRUPT);
+  assert_non_null(strstr(err.message, "a result there is no message"));
+  assert_int_equal(position, -1);
+}
+
 /* ---- failures */
 
 struct failures {
@@ -381,6 +446,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_blocked, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_timers, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_results, setup_store, teardown),
+      cmocka_unit_test_setup_teardown(test_causes, setup_store, teardown),
+      cmocka_unit_test_setup_teardown(test_causes_of_damage, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_failures, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_drop, setup_store, teardown),
   };
