@@ -444,7 +444,7 @@ struct holdback_progress {
 
 struct holdback_subscribe_options {
   const char *stream;
-  const char *processor; /* not NULL: its results instead of events; not with START_EVENT_TIME */
+  const char *processor; /* not NULL: its results instead of events */
   bool key_statuses;     /* with processor: the statuses of keys that it tells, instead */
   enum holdback_start start;
   int64_t position;     /* START_POSITION */

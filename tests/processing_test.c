@@ -233,6 +233,35 @@ static void test_key_status_periodic(void **state) {
   free(told);
 }
 
+/* Results by event time: from those of the first event of that time on, whatever their own times;
+ * where no event has it, from what comes next. */
+static void test_from_time(void **state) {
+  struct world *world = *state;
+  static const char *const times[] = {"00:00:10", "00:00:30", "00:00:20", "00:00:40"};
+  DO(0, NULL, "stream", "add", "s", "--first", "1");
+  DO(0, NULL, "processor", "add", "p", "passthrough", "-S", "s");
+  for (int i = 0; i < 4; i++) {
+    char line[160];
+    snprintf(line, sizeof line,
+             "{\"sequence\":%d,\"key\":\"a\",\"payload\":\"%d\","
+             "\"event_time\":\"2001-01-01T%sZ\"}\n",
+             i + 1, i + 1, times[i]);
+    DO(0, line, "send", "-S", "s", "-");
+  }
+  char *text = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--from",
+                   "@2001-01-01T00:00:25Z", "--count", "3");
+  assert_memory_equal(text, "{\"position\":1,", 14);
+  assert_non_null(strstr(text, "\"payload\":\"3\",\"cause\":3,"));
+  free(text);
+  text = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--from", "@2001-01-01T00:00:35Z",
+             "--until-caught-up");
+  assert_memory_equal(text, "{\"position\":3,", 14);
+  free(text);
+  expect(RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--from", "@2001-01-01T00:01:00Z",
+             "--until-caught-up"),
+         "");
+}
+
 /* Each refusal has its status, and says what is wrong. */
 static void wait_blocked(struct world *world, int64_t blocked) {
   for (;;) {
@@ -291,7 +320,7 @@ static void test_refusals(void **state) {
   DO(69, NULL, "processor", "info", "y");
   DO(69, NULL, "processor", "rm", "y", "--keep");
   DO(69, NULL, "tail", "--processor", "y");
-  DO(76, NULL, "tail", "--processor", "x", "--from", "@2001-01-01T00:00:00Z");
+  DO(67, NULL, "tail", "--processor", "x", "--key-statuses", "--from", "@2001-01-01T00:00:00Z");
   DO(0, "{\"sequence\":1,\"payload\":\"\"}\n", "send", "-");
   DO(0, NULL, "stream", "seal", "default");
   DO(3, "{\"sequence\":2,\"payload\":\"\"}\n", "send", "-");
@@ -304,6 +333,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_all_of_it, setup, teardown),
       cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_from_time, setup, teardown),
       cmocka_unit_test_setup_teardown(test_key_status, setup, teardown),
       cmocka_unit_test_setup_teardown(test_key_status_periodic, setup, teardown),
       cmocka_unit_test_setup_teardown(test_blocked, setup, teardown),

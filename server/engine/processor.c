@@ -143,7 +143,10 @@ static struct hb_stream_status status_of(int64_t next_result, struct hb_time tim
 }
 
 static struct hb_stream_status status_of_results(const struct hb_processor_place *place) {
-  return status_of(place->next_result, place->results_time, place->phase == HB_PHASE_ENDED);
+  struct hb_stream_status status =
+      status_of(place->next_result, place->results_time, place->phase == HB_PHASE_ENDED);
+  status.processed_to = place->position;
+  return status;
 }
 
 static struct hb_stream_status status_of_statuses(const struct hb_processor_place *place) {

@@ -1,7 +1,10 @@
 /* Decides which log blocks answer a position: from the one that contains it up to the frontier
- * that was published before the read, without a hole (I4). Also: from which position a time is. */
+ * that was published before the read, without a hole (I4). Also: from which position a time is, and
+ * from which result what comes of a position. */
+#include "base/assert.h"
 #include "server/engine/cursor_internal.h"
 #include "server/engine/read_internal.h"
+#include "storage/processor.h"
 
 /* Up to `end`. What is before a hole is given; the next read, which starts there, tells it. */
 static enum hb_code gather(struct hb_read *read, struct hb_cursor *cursor, int64_t end,
@@ -51,4 +54,12 @@ enum hb_code hb_read_time(struct hb_engine *engine, struct hb_read *read, struct
   }
   return hb_log_find_time(engine->store, read->stream->id, read->time, status.record.earliest,
                           status.record.frontier, &read->found_position, err);
+}
+
+enum hb_code hb_read_cause(struct hb_engine *engine, struct hb_read *read, struct hb_err *err) {
+  HB_ASSERT(read->stream->is_results);
+  struct hb_stream_status status;
+  hb_stream_get_status(read->stream, &status);
+  return hb_results_find_cause(engine->store, read->stream->results_of, read->position,
+                               status.record.frontier, &read->found_position, err);
 }

@@ -13,56 +13,7 @@
 #include "server/engine/config.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
-
-enum { STREAMS_MAX = 64, BLOCK_EVENTS = 500 };
-
-struct stored {
-  struct hb_event event; /* its frame is owned */
-};
-
-struct hb_stream {
-  int refs; /* protected by the engine's mutex, as all */
-  struct hb_engine *engine;
-  struct hb_stream_config config;
-  uint8_t incarnation[HB_INCARNATION_SIZE];
-  bool deleted;
-  struct stored *events; /* ascending */
-  size_t count;
-  size_t cap;
-  struct hb_frontier record;
-  struct hb_bytes **blocks;
-  int64_t *block_ends;
-  size_t blocks_count;
-  size_t blocks_cap;
-  size_t ends_cap;
-  struct hb_watch *watches;
-  enum hb_code damage;
-};
-
-struct hb_engine {
-  pthread_mutex_t mutex;
-  struct hb_limits limits;
-  struct hb_engine_info info;
-  struct hb_stream *streams[STREAMS_MAX];
-  size_t streams_count;
-  uint8_t next_incarnation;
-  bool full;
-  bool ingest_stopped;
-  void (*ingest_changed)(void *context);
-  void *ingest_context;
-  bool hold;
-  enum hb_code fail;
-  size_t tail;
-  size_t unanswered;
-  size_t most_unanswered;
-  uint32_t last_peer;
-  struct hb_append *waiting[1024];
-  size_t waiting_count;
-  struct hb_room *rooms[64];
-  size_t rooms_count;
-  bool hold_compactions;
-  struct hb_compaction *compaction; /* held */
-};
+#include "server/rpc/fake_internal.h"
 
 struct hb_engine *fake_engine_create(const struct hb_limits *limits) {
   struct hb_engine *engine = hb_calloc(1, sizeof *engine);
@@ -153,6 +104,7 @@ static void status_locked(const struct hb_stream *stream, struct hb_stream_statu
   *out = (struct hb_stream_status){.record = stream->record};
   const struct hb_frontier *record = &stream->record;
   out->window_end = INT64_MAX;
+  out->processed_to = stream->processed_to;
   out->indexed_to = record->frontier;
   int64_t expected = record->frontier;
   for (size_t i = 0; record->frozen && i < stream->count; i++) {
@@ -214,8 +166,6 @@ size_t hb_engine_list_streams(struct hb_engine *engine, const char *prefix, cons
   return count;
 }
 
-static void tell(struct hb_stream *stream);
-
 static struct hb_stream *create_locked(struct hb_engine *engine,
                                        const struct hb_stream_config *config) {
   HB_ASSERT(engine->streams_count < STREAMS_MAX);
@@ -275,7 +225,7 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
     job->config = stream->config;
   }
   unlock(engine);
-  if (stream) tell(stream);
+  if (stream) fake_engine_tell(stream);
   job->done(job);
 }
 
@@ -317,7 +267,7 @@ void hb_engine_end_compaction(struct hb_engine *engine) {
 
 /* ---- watches */
 
-static void tell(struct hb_stream *stream) {
+void fake_engine_tell(struct hb_stream *stream) {
   lock(stream->engine);
   for (struct hb_watch *watch = stream->watches; watch; watch = watch->next) {
     bool was_armed = watch->armed;
@@ -450,7 +400,7 @@ static void answer(struct hb_engine *engine, struct hb_append *append) {
   lock(engine);
   answer_locked(engine, append);
   unlock(engine);
-  tell(stream); /* before answered: the call's reference keeps the stream */
+  fake_engine_tell(stream); /* before answered: the call's reference keeps the stream */
   append->answered(append);
 }
 
@@ -666,6 +616,9 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
       break;
     case HB_READ_KEYS:
       read_keys(read);
+      break;
+    case HB_READ_CAUSE:
+      read->found_position = (read->position + 9) / 10;
       break;
     case HB_READ_KEY_STATUS: /* there is no processor */
       break;

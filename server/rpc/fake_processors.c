@@ -1,5 +1,7 @@
-/* Processors of the fake engine: there is none. */
+/* Processors of the fake engine: there is none, but for results that a test gave it. */
 #include "server/engine/processors.h"
+#include "server/rpc/fake_engine.h"
+#include "server/rpc/fake_internal.h"
 
 bool hb_engine_get_processor(struct hb_engine *engine, struct hb_stream *stream, const char *name,
                              struct hb_processor_info *out) {
@@ -22,12 +24,22 @@ size_t hb_engine_list_processors(struct hb_engine *engine, struct hb_stream *str
   return 0;
 }
 
+void fake_engine_set_results(struct hb_stream *stream, struct hb_stream *results,
+                             int64_t processed_to) {
+  pthread_mutex_lock(&stream->engine->mutex);
+  stream->results = results;
+  results->processed_to = processed_to;
+  pthread_mutex_unlock(&stream->engine->mutex);
+  fake_engine_tell(results);
+}
+
 struct hb_stream *hb_engine_find_results(struct hb_engine *engine, struct hb_stream *stream,
                                          const char *name) {
-  (void)engine;
-  (void)stream;
   (void)name;
-  return NULL;
+  pthread_mutex_lock(&engine->mutex);
+  struct hb_stream *results = stream->results;
+  pthread_mutex_unlock(&engine->mutex);
+  return results ? hb_stream_ref(results) : NULL;
 }
 
 struct hb_stream *hb_engine_find_statuses(struct hb_engine *engine, struct hb_stream *stream,

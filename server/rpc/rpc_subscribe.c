@@ -41,12 +41,11 @@ static bool tells_no_statuses(struct hb_subscription *self, struct hb_stream *st
 static bool turn_to_results(struct hb_subscription *self) {
   const char *name = self->request.processor;
   if (!name[0]) return true;
-  struct hb_stream *stream = self->stream;
+  struct hb_stream *stream = self->source = self->stream;
   struct hb_engine *engine = self->call.rpc->engine;
   self->stream = self->request.key_statuses ? hb_engine_find_statuses(engine, stream, name)
                                             : hb_engine_find_results(engine, stream, name);
   bool off = !self->stream && tells_no_statuses(self, stream);
-  hb_stream_unref(stream);
   if (self->stream) return true;
   struct hb_err err;
   if (off) {
@@ -122,6 +121,7 @@ static void done(struct hb_call *call) {
     hb_live_gone(HB_LIVE_subscriptions);
   }
   hb_stream_unref(self->stream);
+  hb_stream_unref(self->source);
   hb_subscribe_request_done(&self->request);
 }
 

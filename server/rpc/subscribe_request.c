@@ -76,10 +76,10 @@ enum hb_code hb_subscribe_request_from_pb(const Holdback__V1__SubscribeRequest *
     code =
         hb_err_set(err, HB_INVALID, "PROCESSOR_MISSING", "key_statuses is set, processor is not");
   }
-  if (!code && from->processor[0] &&
+  if (!code && from->key_statuses &&
       from->start_case == HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME) {
-    code = hb_err_set(err, HB_UNIMPLEMENTED, "FEATURE_NOT_BUILT",
-                      "event_time with processor is not implemented yet");
+    code = hb_err_set(err, HB_INVALID, "START_INVALID",
+                      "event_time is set with key_statuses: a status has no event time");
   }
   if (!code) code = take_start(from, &request, err);
   if (code) return code;

@@ -25,7 +25,7 @@ struct hb_subscribe_request {
   struct hb_filter filter;
 };
 
-/* HB_INVALID naming the field; HB_UNIMPLEMENTED: event_time with processor. */
+/* HB_INVALID naming the field. */
 HB_MUST_CHECK enum hb_code hb_subscribe_request_from_pb(const Holdback__V1__SubscribeRequest *from,
                                                         const struct hb_limits *limits,
                                                         struct hb_subscribe_request *out,

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/frame/wire.h"
+#include "server/rpc/fake_engine.h"
 #include "server/rpc/test_subscriber.h"
 
 /* A stream "from first seen" without events: no numbers, caught up, and it waits. */
@@ -151,6 +152,76 @@ static void a_time_waits_for_the_first_event(void **state) {
   test_subscribe_finish(&call, &seen);
 }
 
+/* ---- results by event time */
+
+/* The first result that comes; those of the fake are 0 to 3. */
+static int64_t first_result(struct test_call *call, struct test_seen *seen) {
+  while (seen->count == 0) assert_true(test_subscribe_read(call, seen));
+  int64_t position = seen->positions[0];
+  test_subscribe_finish(call, seen);
+  *seen = (struct test_seen){.count = 0};
+  return position;
+}
+
+/* Results of a processor start where their causes reach the event of that time. Before the
+ * processor is there, what it brings next may come from earlier events: the call waits. */
+static void results_start_where_their_causes_do(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct test_seen seen = {.count = 0};
+  test_server_create_stream(server, "results", true, 0);
+  test_append(server, "results", 0, 4);
+  for (int64_t i = 1; i <= 30; i++) append_at(server, i, 100 + i);
+  struct hb_stream *stream = hb_engine_find_stream(server->engine, "default");
+  struct hb_stream *results = hb_engine_find_stream(server->engine, "results");
+  fake_engine_set_results(stream, results, 15);
+  Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+  time.seconds = 125;
+  test_subscribe_pb request = test_subscribe_request("default");
+  request.processor = (char *)(uintptr_t) "p";
+  request.start_case = HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME;
+  request.event_time = &time;
+  request.progress_interval_ms = 10;
+  test_subscribe_open(&call, server, &request);
+  for (int i = 0; i < 3; i++) {
+    assert_true(test_subscribe_read(&call, &seen));
+    assert_int_equal(seen.last->next_position_presence_case, 0);
+    assert_false(seen.caught_up);
+  }
+  fake_engine_set_results(stream, results, 24); /* one before the event */
+  assert_true(test_subscribe_read(&call, &seen));
+  assert_int_equal(seen.last->next_position_presence_case, 0);
+  fake_engine_set_results(stream, results, 25);
+  assert_int_equal(first_result(&call, &seen), 3);
+  time.seconds = 105; /* it is past that already */
+  test_subscribe_open(&call, server, &request);
+  assert_int_equal(first_result(&call, &seen), 1);
+  hb_stream_unref(stream);
+  hb_stream_unref(results);
+}
+
+/* Without a first event there are no results yet: all that come are later than now. */
+static void results_of_nothing_start_at_once(void **state) {
+  struct test_server *server = *state;
+  struct test_call call;
+  struct test_seen seen = {.count = 0};
+  test_server_create_stream(server, "fresh", true, 0);
+  test_server_create_stream(server, "results", true, 0);
+  test_append(server, "results", 0, 1);
+  struct hb_stream *stream = hb_engine_find_stream(server->engine, "fresh");
+  struct hb_stream *results = hb_engine_find_stream(server->engine, "results");
+  fake_engine_set_results(stream, results, INT64_MIN);
+  Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+  test_subscribe_pb request = test_subscribe_request("fresh");
+  request.processor = (char *)(uintptr_t) "p";
+  request.start_case = HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME;
+  request.event_time = &time;
+  test_subscribe_open(&call, server, &request);
+  assert_int_equal(first_result(&call, &seen), 0);
+  hb_stream_unref(stream);
+  hb_stream_unref(results);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_server_start, test_server_stop)
 
 int main(void) {
@@ -161,6 +232,8 @@ int main(void) {
       TEST(starts_at_a_time),
       TEST(starts_now_where_no_event_has_the_time),
       TEST(a_time_waits_for_the_first_event),
+      TEST(results_start_where_their_causes_do),
+      TEST(results_of_nothing_start_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -170,7 +170,8 @@ static void bad_requests_are_refused(void **state) {
   Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
   request.start_case = HOLDBACK__V1__SUBSCRIBE_REQUEST__START_EVENT_TIME;
   request.event_time = &time;
-  test_subscribe_expect_end(server, &request, GRPC_STATUS_UNIMPLEMENTED, "FEATURE_NOT_BUILT");
+  request.key_statuses = true;
+  test_subscribe_expect_end(server, &request, GRPC_STATUS_INVALID_ARGUMENT, "START_INVALID");
   request = test_subscribe_request("default");
   request.incarnation = (ProtobufCBinaryData){.len = 1, .data = (uint8_t *)(uintptr_t) "x"};
   test_subscribe_expect_end(server, &request, GRPC_STATUS_FAILED_PRECONDITION,

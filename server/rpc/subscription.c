@@ -34,6 +34,22 @@ static void start_at_position(struct hb_subscription *self, const struct hb_fron
   hb_call_end(&self->call, &err);
 }
 
+/* Results begin where their causes reach the time. That is known once the processor is there:
+ * until then what comes next may be of earlier causes. */
+static void start_at_cause(struct hb_subscription *self, const struct hb_stream_status *status) {
+  if (self->has_cause) {
+    if (status->processed_to >= self->cause) hb_subscription_read(self, HB_READ_CAUSE);
+    return;
+  }
+  struct hb_stream_status source;
+  hb_stream_get_status(self->source, &source);
+  if (source.record.frozen) {
+    hb_subscription_read(self, HB_READ_TIME);
+  } else {
+    hb_subscription_start_at(self, status->record.earliest); /* all will be later than now */
+  }
+}
+
 void hb_subscription_try_start(struct hb_subscription *self, bool just_accepted) {
   struct hb_stream_status status;
   hb_stream_get_status(self->stream, &status);
@@ -50,7 +66,9 @@ void hb_subscription_try_start(struct hb_subscription *self, bool just_accepted)
       start_at_position(self, record);
       break;
     case HB_START_TIME:
-      if (just_accepted) {
+      if (self->source) {
+        start_at_cause(self, &status);
+      } else if (just_accepted) {
         hb_subscription_read(self, HB_READ_TIME);
       } else {
         hb_subscription_start_at(self, record->earliest);

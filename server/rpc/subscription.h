@@ -24,10 +24,13 @@ struct hb_subscription {
   struct hb_call call; /* first */
   struct hb_subscribe_request request;
   struct hb_stream *stream; /* or a processor's results, which are read alike */
+  struct hb_stream *source; /* what the processor reads; NULL: there is none */
   bool counted;             /* in subscriptions_open */
 
   bool started; /* position is valid */
   int64_t position;
+  bool has_cause; /* event time with processor: results from this cause on */
+  int64_t cause;
 
   bool progress_due;
   bool told_caught_up; /* since the position moved last */
@@ -76,7 +79,8 @@ void hb_subscription_take_blocks(struct hb_subscription *self, struct hb_bytes *
 size_t hb_subscription_answer_bytes(struct hb_subscription *self);
 /* The answer has left. */
 void hb_subscription_answer_left(struct hb_subscription *self);
-/* LOG: blocks from the position on; TIME: where the time begins. */
+/* LOG: blocks from the position on; TIME: where the time begins, in the source where there is one;
+ * CAUSE: where the results of what is there begin. */
 void hb_subscription_read(struct hb_subscription *self, enum hb_read_kind kind);
 
 #endif

@@ -39,6 +39,14 @@ static void take_batch(struct test_seen *seen, const Holdback__V1__Batch *batch)
   seen->next_position = batch->next_position;
 }
 
+static void take_results(struct test_seen *seen, const Holdback__V1__ResultBatch *batch) {
+  for (size_t i = 0; i < batch->n_results; i++) {
+    assert_int_equal(batch->results[i]->position, batch->first_position + (int64_t)i);
+    seen->positions[seen->count++] = batch->results[i]->position;
+  }
+  seen->next_position = batch->next_position;
+}
+
 static void forget(struct test_seen *seen) {
   if (seen->response) holdback__v1__subscribe_response__free_unpacked(seen->response, NULL);
   seen->response = NULL;
@@ -50,6 +58,9 @@ bool test_subscribe_read(struct test_call *call, struct test_seen *seen) {
   if (!seen->response) return false;
   if (seen->response->message_case == HOLDBACK__V1__SUBSCRIBE_RESPONSE__MESSAGE_BATCH) {
     take_batch(seen, seen->response->batch);
+    seen->caught_up = false;
+  } else if (seen->response->message_case == HOLDBACK__V1__SUBSCRIBE_RESPONSE__MESSAGE_RESULTS) {
+    take_results(seen, seen->response->results);
     seen->caught_up = false;
   } else {
     assert_int_equal(seen->response->message_case,
