@@ -294,6 +294,9 @@ static void add(struct recovering *recovering, const struct hb_stored_processor 
   processor->seen = true;
   processor->mark =
       (struct hb_processor_mark){.stored = stored->has_attempt, .attempt = stored->attempt};
+  if (engine->processors.marks_excused && processor->mark.attempt.attempts > 0) {
+    processor->mark.attempt.attempts--;
+  }
   hb_processors_add(engine, processor);
   if (recovering->again && !stored->config.detached && !stored->config.suspended) {
     hb_processor_start(processor);

@@ -6,7 +6,8 @@
  *
  * Loaded code may end the process. So a mark with the place and the number of attempts is durable
  * before it runs. A start that finds a mark gives the place another attempt, event by event, so
- * that the next mark names the very event; after two attempts at one place it is suspended. */
+ * that the next mark names the very event; after two attempts at one place it is suspended. A stop
+ * takes the mark away; where the store takes no writes then, the next start does not count it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,7 @@ static void put_attempt(struct hb_processor *processor, int64_t frontier, uint32
                   .attempts = attempts,
                   .until = frontier > processor->one_by_one_until ? frontier
                                                                   : processor->one_by_one_until}};
+  processor->has_marked = true;
   hb_write_put_attempt(processor->write, processor->id, &mark->attempt);
 }
 

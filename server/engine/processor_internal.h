@@ -119,6 +119,7 @@ struct hb_processor {
   uint64_t began_ms; /* of the call that runs */
   uint64_t now_ms;   /* when the one before ended */
   struct hb_processor_mark mark;
+  bool has_marked; /* a mark was handed in: where the store is lost, it may be there */
   int64_t one_by_one_until;
   struct hb_buf event; /* a frame that is tried */
   bool blocked_rests;  /* keys that wait had their turn: new events have theirs */
@@ -134,7 +135,11 @@ struct hb_processors {
   size_t cap;
   struct hb_processor *running; /* those with a thread */
   bool stopping;                /* no thread begins any more */
+  bool marks_left;              /* a thread ended that could not delete its mark */
+  bool any_abandoned;
   atomic_bool stuck;
+  /* Sequencer's thread only. */
+  bool marks_excused; /* those that are found now were left by no crash */
 };
 
 void hb_processors_init(struct hb_processors *processors);
@@ -148,6 +153,8 @@ void hb_processors_kick(struct hb_engine *engine);
 /* A thread begins, or is about to end: then its reference goes. False: none begins any more. */
 bool hb_processors_enter(struct hb_engine *engine, struct hb_processor *processor);
 void hb_processors_leave(struct hb_engine *engine, struct hb_processor *processor);
+/* The mark of a thread that ends may still be stored. */
+void hb_processors_note_mark(struct hb_engine *engine);
 /* The store failed: no results are shown until it was opened again. Sequencer's thread. */
 void hb_processors_mark_lost(struct hb_engine *engine);
 /* Share no results, forget what was not shown yet. Sequencer's thread. */

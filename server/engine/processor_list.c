@@ -81,6 +81,12 @@ bool hb_processors_enter(struct hb_engine *engine, struct hb_processor *processo
   return begins;
 }
 
+void hb_processors_note_mark(struct hb_engine *engine) {
+  pthread_mutex_lock(&engine->processors.mutex);
+  engine->processors.marks_left = true;
+  pthread_mutex_unlock(&engine->processors.mutex);
+}
+
 static void unlink_locked(struct hb_processors *all, struct hb_processor *processor) {
   struct hb_processor **at = &all->running;
   while (*at != processor) at = &(*at)->next_running;
@@ -124,6 +130,7 @@ static void abandon_locked(struct hb_processors *all) {
     }
     unlink_locked(all, processor);
     hb_processor_close_retries(processor);
+    all->any_abandoned = true;
     hb_log(HB_LOG_WARN, "processor_abandoned",
            "stream=%s processor=%s cause=\"its code does not come back\"", processor->stream->name,
            processor->config.name);
@@ -140,7 +147,10 @@ void hb_processors_stop(struct hb_engine *engine) {
     abandon_locked(all);
     wait_locked(all, hb_clock_mono_ms() + STOP_LOOK_MS);
   }
+  /* Code that does not come back counts as an attempt, as a crash does. */
+  bool excused = all->marks_left && !all->any_abandoned;
   pthread_mutex_unlock(&all->mutex);
+  if (excused) hb_stopped_note(engine->disk.path);
 }
 
 void hb_processors_kick(struct hb_engine *engine) {

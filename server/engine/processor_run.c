@@ -242,6 +242,9 @@ static void work(struct hb_processor *processor) {
     (void)hb_processor_commit(processor, hb_host_place(processor->host)->position);
   }
   if (processor->host && !processor->lost) hb_processor_clear_attempt(processor);
+  if (processor->has_marked && (processor->mark.stored || processor->lost)) {
+    hb_processors_note_mark(processor->engine);
+  }
 }
 
 static void *run(void *context) {
