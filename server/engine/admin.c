@@ -222,7 +222,7 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
   }
   hb_live_born(HB_LIVE_jobs);
   if (job->kind == HB_JOB_ATTACH_PROCESSOR) {
-    hb_pool_post(&engine->background, HB_WORK_ATTACH, &job->node);
+    hb_attach_begin(engine, job);
   } else {
     hb_mailbox_post(engine->sequencer.jobs, &job->node);
   }

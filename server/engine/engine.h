@@ -86,8 +86,9 @@ struct hb_job {
   struct hb_processor_request *processor; /* ATTACH, DETACH; the caller's, until done */
   /* CREATE with the settings that the stream has already is HB_OK; with others HB_EXISTS naming
    * the first field that differs. HB_LIMIT: streams_max. */
-  struct hb_err error;              /* out; code HB_OK on success */
-  void (*done)(struct hb_job *job); /* on the threads of hb_append's `answered` */
+  struct hb_err error; /* out; code HB_OK on success */
+  /* On the threads of hb_append's `answered`, or, before it comes there, of ATTACH. */
+  void (*done)(struct hb_job *job);
   void *context;
 };
 void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job);

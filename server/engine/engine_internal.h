@@ -41,7 +41,8 @@ struct hb_tuning {
   uint32_t reopen_retry_ms;        /* a lost store is tried again [1000] */
   hb_free_bytes_fn *free_bytes;    /* [statvfs] */
   void *free_context;
-  uint32_t stuck_ms; /* a call of user code is told of [30,000] */
+  uint32_t stuck_ms;     /* a call of user code is told of [30,000] */
+  uint32_t stop_wait_ms; /* so long a stop waits for user code, then it is abandoned [5,000] */
   struct hb_host_budget processing;
   /* Code that tests bring along, beside the built-ins. */
   const struct hbp_processor *(*find_processor)(const char *name);

@@ -30,6 +30,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.read_step_bytes = or_default(tuning.read_step_bytes, 16 << 20);
   tuning.verify_step_bytes = or_default(tuning.verify_step_bytes, 4 << 20);
   tuning.stuck_ms = or_default(tuning.stuck_ms, 30000);
+  tuning.stop_wait_ms = or_default(tuning.stop_wait_ms, 5000);
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */
   tuning.disk_look_ms = or_default(tuning.disk_look_ms, 100);
   tuning.reopen_retry_ms = or_default(tuning.reopen_retry_ms, 1000);

@@ -1,61 +1,12 @@
 /* Decides who may be attached, what becomes of one that is detached, and which ones are there when
- * the store is opened, by a start or again.
- *
- * What may wait (loading code, user code that checks its parameters) is done by the background
- * thread before the job comes to the sequencer. */
+ * the store is opened, by a start or again. Before a job comes here its code was made ready
+ * (processor_attach.c). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/live.h"
 #include "server/engine/engine_internal.h"
-
-/* ---- preparing, background */
-
-static enum hb_code check_name(const char *field, const char *name, struct hb_err *err) {
-  if (hb_processor_name_is_valid(name)) return HB_OK;
-  return hb_err_set(err, HB_INVALID, "PROCESSOR_NAME_INVALID",
-                    "%s '%.64s' must be 1 to %d characters a-z, 0-9, '.', '_', '-', the first a "
-                    "letter or digit",
-                    field, name, HB_PROCESSOR_NAME_MAX);
-}
-
-static enum hb_code prepare(struct hb_engine *engine, struct hb_job *job) {
-  struct hb_processor_request *request = job->processor;
-  enum hb_code code = check_name("name", request->name, &job->error);
-  if (code == HB_OK) code = check_name("processor", request->processor, &job->error);
-  if (code != HB_OK) return code;
-  struct hb_attached_code attached;
-  code = hb_attached_code_find(engine, request->processor, request->parameters, &attached,
-                               &job->error);
-  if (code != HB_OK) return code;
-  request->code = hb_calloc(1, sizeof *request->code);
-  *request->code = attached;
-  return HB_OK;
-}
-
-void hb_attach_prepare(struct hb_engine *engine, struct hb_node *node) {
-  struct hb_job *job = (struct hb_job *)node;
-  job->error = (struct hb_err){0};
-  job->processor->code = NULL;
-  if (prepare(engine, job) == HB_OK && hb_door_enter(engine)) {
-    hb_mailbox_post(engine->sequencer.jobs, &job->node);
-    hb_door_leave(engine);
-    return;
-  }
-  if (job->error.code == HB_OK) (void)hb_err_stops(&job->error);
-  hb_attach_done(job);
-  hb_live_gone(HB_LIVE_jobs);
-  job->done(job);
-}
-
-void hb_attach_done(struct hb_job *job) {
-  if (!job->processor || !job->processor->code) return;
-  hb_attached_code_done(job->processor->code);
-  free(job->processor->code);
-  job->processor->code = NULL;
-}
 
 /* ---- attaching, sequencer */
 

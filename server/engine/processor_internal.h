@@ -133,9 +133,11 @@ struct hb_processors {
   struct hb_processor **items; /* references; in the order of attaching */
   size_t count;
   size_t cap;
-  struct hb_processor *running; /* those with a thread */
-  bool stopping;                /* no thread begins any more */
-  bool marks_left;              /* a thread ended that could not delete its mark */
+  struct hb_processor *running;   /* those with a thread */
+  struct hb_attaching *attaching; /* whose code is being made ready, by a thread each */
+  size_t attaching_count;
+  bool stopping;   /* no thread begins any more */
+  bool marks_left; /* a thread ended that could not delete its mark */
   bool any_abandoned;
   atomic_bool stuck;
   /* Sequencer's thread only. */
@@ -278,15 +280,24 @@ HB_MUST_CHECK enum hb_code hb_attached_code_find(struct hb_engine *engine, const
 void hb_attached_code_done(struct hb_attached_code *attached);
 bool hb_processor_name_is_valid(const char *name);
 
+/* ---- processor_attach.c */
+/* What may wait for user code or a disk, on a thread of its own; then the job goes to the
+ * sequencer. Any thread, with the door held. */
+void hb_attach_begin(struct hb_engine *engine, struct hb_job *job);
+/* The job is over. */
+void hb_attach_done(struct hb_job *job);
+/* The mutex of all processors is held. True: one has been in user code for too long. */
+bool hb_attaching_look_locked(struct hb_engine *engine, uint64_t now_ms);
+/* Those that are in user code are nobody's any more; their jobs are put before *jobs. */
+void hb_attaching_abandon_locked(struct hb_processors *all, struct hb_job **jobs);
+/* Those jobs end: the server stops. No lock is held. */
+void hb_attaching_refuse(struct hb_job *jobs);
+
 /* ---- processor_admin.c */
-/* Background: what may wait for user code or a disk; then the job goes to the sequencer. */
-void hb_attach_prepare(struct hb_engine *engine, struct hb_node *node);
 HB_MUST_CHECK enum hb_code hb_attach_processor(struct hb_engine *engine, struct hb_job *job,
                                                struct hb_err *err);
 HB_MUST_CHECK enum hb_code hb_detach_processor(struct hb_engine *engine, struct hb_job *job,
                                                struct hb_err *err);
-/* The job is over. */
-void hb_attach_done(struct hb_job *job);
 /* Those of the stream as stored; `again`: in a store that was opened again, where those that are
  * known stay the same objects. */
 HB_MUST_CHECK enum hb_code hb_processors_recover(struct hb_engine *engine, struct hb_stream *stream,

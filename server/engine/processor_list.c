@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "server/engine/engine_internal.h"
 
-enum { STOP_WAIT_MS = 5000, STOP_LOOK_MS = 50 };
+enum { STOP_LOOK_MS = 50 };
 
 void hb_processors_init(struct hb_processors *processors) {
   pthread_condattr_t monotonic;
@@ -114,7 +114,8 @@ void hb_processors_start(struct hb_engine *engine) {
 static void wait_locked(struct hb_processors *all, uint64_t until_ms) {
   struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
                            .tv_nsec = (long)(until_ms % 1000) * 1000000};
-  while (all->running && pthread_cond_timedwait(&all->ended, &all->mutex, &until) == 0) {
+  while ((all->running || all->attaching) &&
+         pthread_cond_timedwait(&all->ended, &all->mutex, &until) == 0) {
   }
 }
 
@@ -142,14 +143,17 @@ void hb_processors_stop(struct hb_engine *engine) {
   pthread_mutex_lock(&all->mutex);
   all->stopping = true;
   for (struct hb_processor *at = all->running; at; at = at->next_running) hb_processor_end(at);
-  wait_locked(all, hb_clock_mono_ms() + STOP_WAIT_MS);
-  while (all->running) {
+  struct hb_job *abandoned = NULL;
+  wait_locked(all, hb_clock_mono_ms() + engine->tuning.stop_wait_ms);
+  while (all->running || all->attaching) {
     abandon_locked(all);
+    hb_attaching_abandon_locked(all, &abandoned);
     wait_locked(all, hb_clock_mono_ms() + STOP_LOOK_MS);
   }
   /* Code that does not come back counts as an attempt, as a crash does. */
   bool excused = all->marks_left && !all->any_abandoned;
   pthread_mutex_unlock(&all->mutex);
+  hb_attaching_refuse(abandoned);
   if (excused) hb_stopped_note(engine->disk.path);
 }
 
@@ -210,6 +214,7 @@ void hb_processors_look(struct hb_engine *engine) {
     }
     processor->told_stuck = stuck;
   }
+  any = hb_attaching_look_locked(engine, now) || any;
   pthread_mutex_unlock(&all->mutex);
   atomic_store(&all->stuck, any);
 }

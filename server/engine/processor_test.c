@@ -339,6 +339,16 @@ static void set_gate(bool open) {
   pthread_mutex_unlock(&gate_mutex);
 }
 
+static _Atomic bool gate_creates; /* create waits, too */
+
+static void wait_at_gate(void) {
+  pthread_mutex_lock(&gate_mutex);
+  gate_waiting = true;
+  pthread_cond_broadcast(&gate_changed);
+  while (!gate_open) pthread_cond_wait(&gate_changed, &gate_mutex);
+  pthread_mutex_unlock(&gate_mutex);
+}
+
 static int gate_create(const struct hbp_parameter *parameters, size_t count, void **out_self,
                        char *error, size_t error_size) {
   (void)parameters;
@@ -346,16 +356,13 @@ static int gate_create(const struct hbp_parameter *parameters, size_t count, voi
   (void)error;
   (void)error_size;
   *out_self = NULL;
+  if (gate_creates) wait_at_gate();
   return HBP_OK;
 }
 
 static int gate_event(void *self, const struct hbp_host *host, const struct hbp_event *event) {
   (void)self;
-  pthread_mutex_lock(&gate_mutex);
-  gate_waiting = true;
-  pthread_cond_broadcast(&gate_changed);
-  while (!gate_open) pthread_cond_wait(&gate_changed, &gate_mutex);
-  pthread_mutex_unlock(&gate_mutex);
+  wait_at_gate();
   return host->emit(host, event->payload);
 }
 
@@ -395,6 +402,84 @@ static void test_slow(void **state) {
   wait_results(rig, stream, "gate", 2000, last, sizeof last);
   assert_string_equal(last, "v2000");
   while (hb_engine_processing_is_stuck(rig->engine)) sched_yield();
+  hb_stream_unref(stream);
+}
+
+/* ---- code that does not come back from its parameters */
+
+struct hanging {
+  struct hb_processor_request request;
+  struct hb_job job;
+  _Atomic bool done;
+};
+
+static void hanging_done(struct hb_job *job) {
+  struct hanging *hanging = job->context;
+  hanging->done = true;
+}
+
+/* Attaches it in the stream "s", and waits until it is in its create. */
+static void begin_hanging(struct rig *rig, struct hanging *hanging) {
+  rig_close(rig);
+  rig->tuning.find_processor = find_gate;
+  rig->tuning.stuck_ms = 1;
+  rig->tuning.stop_wait_ms = 1;
+  rig_open(rig);
+  set_gate(false);
+  gate_creates = true;
+  gate_waiting = false;
+  hb_stream_unref(rig_stream(rig, "s"));
+  hanging->request = request_of("gate", "gate");
+  hanging->job = (struct hb_job){.kind = HB_JOB_ATTACH_PROCESSOR,
+                                 .config = {.name = "s"},
+                                 .processor = &hanging->request,
+                                 .done = hanging_done,
+                                 .context = hanging};
+  hb_engine_submit_job(rig->engine, &hanging->job);
+  pthread_mutex_lock(&gate_mutex);
+  while (!gate_waiting) pthread_cond_wait(&gate_changed, &gate_mutex);
+  pthread_mutex_unlock(&gate_mutex);
+}
+
+/* A create that hangs is told of by health, and holds up nothing but its own attaching: not that of
+ * others, no deletion, no compaction. When it comes back it is attached. */
+static void test_create_hangs(void **state) {
+  struct rig *rig = *state;
+  struct hanging hanging = {.done = false};
+  begin_hanging(rig, &hanging);
+  while (!hb_engine_processing_is_stuck(rig->engine)) sched_yield();
+  struct hb_stream *stream = rig_stream(rig, "s");
+  attach(rig, "counts", "count");
+  put(rig, stream, 1, 11, 1);
+  char last[40];
+  wait_results(rig, stream, "counts", 10, last, sizeof last);
+  hb_stream_unref(rig_stream(rig, "other"));
+  assert_int_equal(rig_delete(rig, "other"), HB_OK);
+  hb_engine_wait_deletions(rig->engine);
+  assert_false(hanging.done);
+  set_gate(true);
+  while (!hanging.done) sched_yield();
+  assert_int_equal(hanging.job.error.code, HB_OK);
+  wait_results(rig, stream, "gate", 10, last, sizeof last);
+  while (hb_engine_processing_is_stuck(rig->engine)) sched_yield();
+  gate_creates = false;
+  hb_stream_unref(stream);
+}
+
+/* One that never comes back does not keep the engine from ending; its caller is answered. */
+static void test_create_is_abandoned(void **state) {
+  struct rig *rig = *state;
+  struct hanging hanging = {.done = false};
+  begin_hanging(rig, &hanging);
+  rig_close(rig);
+  assert_true(hanging.done);
+  assert_int_equal(hanging.job.error.code, HB_UNAVAILABLE);
+  gate_creates = false;
+  set_gate(true); /* its thread ends, and touches nothing of what is gone */
+  rig_open(rig);
+  struct hb_stream *stream = rig_stream(rig, "s");
+  struct hb_processor_info none;
+  assert_false(hb_engine_get_processor(rig->engine, stream, "gate", &none));
   hb_stream_unref(stream);
 }
 
@@ -474,9 +559,18 @@ static void test_limit(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(test_attach),        TEST(test_start_now), TEST(test_restart), TEST(test_detach),
-      TEST(test_attach_again),  TEST(test_failure),   TEST(test_suspend), TEST(test_slow),
-      TEST(test_delete_stream), TEST(test_limit),     TEST(test_causes)};
+  const struct CMUnitTest tests[] = {TEST(test_attach),
+                                     TEST(test_start_now),
+                                     TEST(test_restart),
+                                     TEST(test_detach),
+                                     TEST(test_attach_again),
+                                     TEST(test_failure),
+                                     TEST(test_suspend),
+                                     TEST(test_slow),
+                                     TEST(test_delete_stream),
+                                     TEST(test_limit),
+                                     TEST(test_causes),
+                                     TEST(test_create_hangs),
+                                     TEST(test_create_is_abandoned)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
