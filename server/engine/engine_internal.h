@@ -42,6 +42,7 @@ struct hb_tuning {
   hb_free_bytes_fn *free_bytes;    /* [statvfs] */
   void *free_context;
   uint32_t stuck_ms;     /* a call of user code is told of [30,000] */
+  bool bundles_untimed;  /* bundles end by what they hold alone, not by time */
   uint32_t stop_wait_ms; /* so long a stop waits for user code, then it is abandoned [5,000] */
   struct hb_host_budget processing;
   /* Code that tests bring along, beside the built-ins. */

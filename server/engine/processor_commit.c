@@ -207,6 +207,7 @@ static void move_attempt(struct hb_processor *processor, int64_t frontier, bool 
 /* ---- committing */
 
 static void linger(struct hb_processor *processor, uint64_t began_ns) {
+  if (processor->engine->tuning.bundles_untimed) return;
   uint64_t now_ns = hb_clock_mono_ns();
   uint64_t linger_ms = LINGER * (now_ns - began_ns) / 1000000;
   if (linger_ms > LINGER_MS_MAX) linger_ms = LINGER_MS_MAX;

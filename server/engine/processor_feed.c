@@ -92,9 +92,14 @@ const struct hb_state_source hb_processor_source = {
 
 /* ---- after a call */
 
+static uint64_t bundle_ends_ms(const struct hb_processor *processor, uint64_t ms) {
+  return processor->engine->tuning.bundles_untimed ? UINT64_MAX : hb_clock_mono_ms() + ms;
+}
+
 struct hb_feeding hb_feeding_begin(struct hb_processor *processor, int64_t frontier) {
-  return (struct hb_feeding){
-      .processor = processor, .frontier = frontier, .until_ms = hb_clock_mono_ms() + BUNDLE_MS};
+  return (struct hb_feeding){.processor = processor,
+                             .frontier = frontier,
+                             .until_ms = bundle_ends_ms(processor, BUNDLE_MS)};
 }
 
 void hb_feeding_fail(struct hb_feeding *feeding, const struct hb_err *err) {
@@ -237,7 +242,7 @@ static void feed_block(struct hb_feeding *feeding, const struct hb_block *block)
 
 void hb_processor_feed(struct hb_processor *processor, int64_t position, int64_t frontier,
                        bool behind) {
-  uint64_t until_ms = hb_clock_mono_ms() + (behind ? BEHIND_MS : BUNDLE_MS);
+  uint64_t until_ms = bundle_ends_ms(processor, behind ? BEHIND_MS : BUNDLE_MS);
   struct hb_feeding feeding = {.processor = processor, .frontier = frontier, .until_ms = until_ms};
   struct chunk chunk = {.next = position};
   struct hb_err err = {0};
