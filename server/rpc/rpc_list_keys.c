@@ -1,5 +1,4 @@
 /* DeliveryService.ListKeys: one page of the keys with a prefix, in byte order. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/endian.h"
@@ -12,11 +11,6 @@
 #include "server/rpc/unary.h"
 
 enum { RESPONSE_KEYS = 1, RESPONSE_TOKEN = 2, INFO_KEY = 1, INFO_STATUS = 16 };
-
-struct list_keys {
-  struct hb_read_call base; /* first */
-  struct hb_buf prefix;
-};
 
 /* `standing` NULL: none was asked for. */
 static void put_key(struct hb_slice key, const struct hb_key_standing *standing,
@@ -52,21 +46,6 @@ static void finished(struct hb_read_call *self) {
   hb_buf_done(&out);
 }
 
-static bool take_prefix(struct hb_call *call, const ProtobufCBinaryData *prefix) {
-  struct list_keys *self = (struct list_keys *)call;
-  uint64_t max = call->rpc->limits->key_bytes_max;
-  if (prefix->len > max) {
-    struct hb_err err;
-    hb_err_set(&err, HB_INVALID, "KEY_TOO_LARGE",
-               "key_prefix has %zu bytes, key_bytes_max is %" PRIu64, prefix->len, max);
-    hb_call_end(call, &err);
-    return false;
-  }
-  hb_buf_append(&self->prefix, prefix->data, prefix->len);
-  self->base.read.key = hb_buf_view(&self->prefix);
-  return true;
-}
-
 static void received(struct hb_call *call, const grpc_slice *message) {
   struct hb_read_call *self = (struct hb_read_call *)call;
   Holdback__V1__ListKeysRequest *request =
@@ -75,7 +54,7 @@ static void received(struct hb_call *call, const grpc_slice *message) {
   self->finished = finished;
   self->read.kind = HB_READ_KEYS;
   self->read.stream = hb_unary_find_stream(call, request->stream);
-  bool good = self->read.stream && take_prefix(call, &request->key_prefix) &&
+  bool good = self->read.stream && hb_read_call_set_key(self, "key_prefix", &request->key_prefix) &&
               hb_read_call_set_page(self, request->page_size, request->page_token);
   if (good && request->processor[0]) {
     self->read.processor =
@@ -86,17 +65,12 @@ static void received(struct hb_call *call, const grpc_slice *message) {
   holdback__v1__list_keys_request__free_unpacked(request, NULL);
 }
 
-static void done(struct hb_call *call) {
-  hb_read_call_done(call);
-  hb_buf_done(&((struct list_keys *)call)->prefix);
-}
-
 const struct hb_method hb_method_list_keys = {
     .path = "/holdback.v1.DeliveryService/ListKeys",
-    .size = sizeof(struct list_keys),
+    .size = sizeof(struct hb_read_call),
     .request_bytes_max = HB_REQUEST_BYTES_MAX,
     .opened = hb_unary_opened,
     .received = received,
     .drain = hb_unary_drain,
-    .done = done,
+    .done = hb_read_call_done,
 };

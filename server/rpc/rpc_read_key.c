@@ -1,6 +1,5 @@
 /* DeliveryService.ReadKey: one page of one key's list. Frames go out as they are: KeyEntry.event
  * is field 1 like EventBatch.events, so a frame is the field, tag and length included. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +11,6 @@
 #include "server/rpc/unary.h"
 
 enum { RESPONSE_ENTRIES = 1, RESPONSE_TOKEN = 2, ENTRY_POSITION = 2, ENTRY_STATE = 3 };
-
-struct read_key {
-  struct hb_read_call base; /* first */
-  struct hb_buf key;
-};
 
 static void put_entry(const struct hb_key_entry *entry, bool per_key, struct hb_buf *out) {
   uint8_t tail[2 * (1 + HB_VARINT_MAX)];
@@ -48,22 +42,6 @@ static void finished(struct hb_read_call *self) {
   hb_buf_done(&out);
 }
 
-/* False: the call was ended. */
-static bool take_key(struct hb_call *call, const ProtobufCBinaryData *key) {
-  struct read_key *self = (struct read_key *)call;
-  uint64_t max = call->rpc->limits->key_bytes_max;
-  if (key->len > max) {
-    struct hb_err err;
-    hb_err_set(&err, HB_INVALID, "KEY_TOO_LARGE", "key has %zu bytes, key_bytes_max is %" PRIu64,
-               key->len, max);
-    hb_call_end(call, &err);
-    return false;
-  }
-  hb_buf_append(&self->key, key->data, key->len);
-  self->base.read.key = hb_buf_view(&self->key);
-  return true;
-}
-
 static void received(struct hb_call *call, const grpc_slice *message) {
   struct hb_read_call *self = (struct hb_read_call *)call;
   Holdback__V1__ReadKeyRequest *request =
@@ -76,24 +54,19 @@ static void received(struct hb_call *call, const grpc_slice *message) {
   if (self->read.has_from) self->read.from_position = request->from_position;
   self->read.released_only = request->released_only;
   self->read.stream = hb_unary_find_stream(call, request->stream);
-  if (self->read.stream && take_key(call, &request->key) &&
+  if (self->read.stream && hb_read_call_set_key(self, "key", &request->key) &&
       hb_read_call_set_page(self, request->page_size, request->page_token)) {
     hb_read_call_submit(self);
   }
   holdback__v1__read_key_request__free_unpacked(request, NULL);
 }
 
-static void done(struct hb_call *call) {
-  hb_read_call_done(call);
-  hb_buf_done(&((struct read_key *)call)->key);
-}
-
 const struct hb_method hb_method_read_key = {
     .path = "/holdback.v1.DeliveryService/ReadKey",
-    .size = sizeof(struct read_key),
+    .size = sizeof(struct hb_read_call),
     .request_bytes_max = HB_REQUEST_BYTES_MAX,
     .opened = hb_unary_opened,
     .received = received,
     .drain = hb_unary_drain,
-    .done = done,
+    .done = hb_read_call_done,
 };

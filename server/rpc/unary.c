@@ -121,6 +121,22 @@ void hb_read_call_done(struct hb_call *call) {
   struct hb_read_call *self = (struct hb_read_call *)call;
   hb_stream_unref(self->read.stream);
   hb_buf_done(&self->token);
+  hb_buf_done(&self->key);
+}
+
+bool hb_read_call_set_key(struct hb_read_call *self, const char *field,
+                          const ProtobufCBinaryData *key) {
+  uint64_t max = self->call.rpc->limits->key_bytes_max;
+  if (key->len > max) {
+    struct hb_err err;
+    hb_err_set(&err, HB_INVALID, "KEY_TOO_LARGE", "%s has %zu bytes, key_bytes_max is %" PRIu64,
+               field, key->len, max);
+    hb_call_end(&self->call, &err);
+    return false;
+  }
+  hb_buf_append(&self->key, key->data, key->len);
+  self->read.key = hb_buf_view(&self->key);
+  return true;
 }
 
 bool hb_read_call_set_page(struct hb_read_call *self, uint32_t page_size, const char *page_token) {

@@ -39,12 +39,17 @@ struct hb_read_call {
   struct hb_read read;
   struct hb_post post;
   struct hb_buf token; /* read.token looks at it */
+  struct hb_buf key;   /* read.key looks at it */
   void (*finished)(struct hb_read_call *self);
 };
 void hb_read_call_submit(struct hb_read_call *self);
 /* For hb_method.done. */
 void hb_read_call_done(struct hb_call *call);
 
+/* The key, or prefix of keys, of a request, which is called `field`; within key_bytes_max. False:
+ * the call was ended. */
+bool hb_read_call_set_key(struct hb_read_call *self, const char *field,
+                          const ProtobufCBinaryData *key);
 /* page_size of a request (0 = 100) within page_size_max, and its page_token, into self->read.
  * False: the call was ended. */
 bool hb_read_call_set_page(struct hb_read_call *self, uint32_t page_size, const char *page_token);
