@@ -128,28 +128,33 @@ static void look_at_entry(struct hb_verify *verify, struct hb_bundle_id id,
   stream->any_held = true;
 }
 
+bool hb_verify_bundle(struct hb_verify *verify, struct hb_slice key, struct hb_slice value,
+                      struct hb_bundle_id *out_id, struct hb_block *out) {
+  bool first = !verify->held.counted;
+  struct hb_err err;
+  char text[HB_KEY_TEXT_SIZE];
+  if (!hb_key_parse_bundle(key, out_id)) {
+    if (first) {
+      hb_verify_report(verify, "held", NULL, "row %s: not a key of this family",
+                       hb_key_text(key, text));
+    }
+    return false;
+  }
+  if (first) verify->counts.bundles++;
+  if (hb_block_decode(value, out, &err) == HB_OK) return true;
+  if (first) {
+    hb_verify_report(verify, "held", NULL, "bundle %" PRIu64 "/%" PRIu32 ": %s", out_id->commit,
+                     out_id->part, err.message);
+  }
+  return false;
+}
+
 static void look_at_bundle(struct hb_verify *verify, struct hb_slice key, struct hb_slice value) {
   const struct hb_verify_stream *stream = &verify->stream;
   bool first = !verify->held.counted;
   struct hb_bundle_id id;
   struct hb_block block;
-  struct hb_err err;
-  char text[HB_KEY_TEXT_SIZE];
-  if (!hb_key_parse_bundle(key, &id)) {
-    if (first) {
-      hb_verify_report(verify, "held", NULL, "row %s: not a key of this family",
-                       hb_key_text(key, text));
-    }
-    return;
-  }
-  if (first) verify->counts.bundles++;
-  if (hb_block_decode(value, &block, &err)) {
-    if (first) {
-      hb_verify_report(verify, "held", NULL, "bundle %" PRIu64 "/%" PRIu32 ": %s", id.commit,
-                       id.part, err.message);
-    }
-    return;
-  }
+  if (!hb_verify_bundle(verify, key, value, &id, &block)) return;
   if (first && (block.kind != HB_BLOCK_EVENTS || !stream->record.frozen)) {
     hb_verify_report(
         verify, "held", NULL, "bundle %" PRIu64 "/%" PRIu32 ": %s", id.commit, id.part,

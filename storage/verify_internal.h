@@ -251,6 +251,10 @@ bool hb_verify_orphans(struct hb_verify *verify);
 void hb_verify_load(struct hb_verify *verify, uint64_t stream);
 void hb_verify_compare_now(struct hb_verify *verify);
 void hb_verify_held_done(struct hb_verify_held *held);
+/* verify_held.c: a row of the family `held`, counted and decoded; false: it was told that it is
+ * none (in the first pass). */
+bool hb_verify_bundle(struct hb_verify *verify, struct hb_slice key, struct hb_slice value,
+                      struct hb_bundle_id *out_id, struct hb_block *out);
 /* verify_keys.c: hb_verify_held of a PER_KEY stream; one of its events in the log. */
 bool hb_verify_keys_held(struct hb_verify *verify);
 void hb_verify_keys_add(struct hb_verify *verify, const struct hb_event *event);

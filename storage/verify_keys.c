@@ -233,26 +233,13 @@ static void look_at_bundle(struct hb_verify *verify, struct hb_slice key, struct
   bool first = !verify->held.counted;
   struct hb_bundle_id id;
   struct hb_block block;
-  struct hb_err err;
-  char text[HB_KEY_TEXT_SIZE];
-  if (!hb_key_parse_bundle(key, &id)) {
+  if (!hb_verify_bundle(verify, key, value, &id, &block)) return;
+  if (block.kind != HB_BLOCK_EVENTS || block.from != 0 || block.sequences) {
     if (first) {
-      hb_verify_report(verify, "held", NULL, "row %s: not a key of this family",
-                       hb_key_text(key, text));
-    }
-    return;
-  }
-  if (first) verify->counts.bundles++;
-  const char *wrong = NULL;
-  if (hb_block_decode(value, &block, &err)) {
-    wrong = err.message;
-  } else if (block.kind != HB_BLOCK_EVENTS || block.from != 0 || block.sequences) {
-    wrong = "not a block of events that are numbered from 0";
-  }
-  if (wrong) {
-    if (first) {
-      hb_verify_report(verify, "held", NULL, "bundle %" PRIu64 "/%" PRIu32 ": %s", id.commit,
-                       id.part, wrong);
+      hb_verify_report(verify, "held", NULL,
+                       "bundle %" PRIu64 "/%" PRIu32
+                       ": not a block of events that are numbered from 0",
+                       id.commit, id.part);
     }
     return;
   }
