@@ -17,6 +17,7 @@
 #include "server/engine/processors.h"
 #include "server/engine/testing.h"
 #include "server/engine/testing_burst.h"
+#include "server/engine/testing_gate.h"
 
 #define PLENTY (UINT64_C(1) << 40)
 #define MIB (UINT64_C(1) << 20)
@@ -107,22 +108,14 @@ static void put(struct rig *rig, struct hb_stream *stream, int64_t from, int64_t
   }
 }
 
-static struct hb_processor_info info_of(struct rig *rig, struct hb_stream *stream,
-                                        const char *name) {
-  struct hb_processor_info info;
-  assert_true(hb_engine_get_processor(rig->engine, stream, name, &info));
-  hb_processor_info_done(&info);
-  return info;
-}
-
 static void wait_processed(struct rig *rig, struct hb_stream *stream, const char *name,
                            int64_t position) {
-  while (info_of(rig, stream, name).position < position) {
+  while (rig_processor_info(rig, stream, name).position < position) {
     if (hb_disk_is_lost(rig->engine)) make_room(rig);
     (void)poll(NULL, 0, 1);
   }
   struct hb_stream *results = hb_engine_find_results(rig->engine, stream, name);
-  rig_until(rig, results, rig_frontier_at_least, info_of(rig, stream, name).results);
+  rig_until(rig, results, rig_frontier_at_least, rig_processor_info(rig, stream, name).results);
   hb_stream_unref(results);
 }
 
@@ -142,7 +135,7 @@ enum { EVENTS = 200 };
 
 /* Statuses are committed with what they count: together they have seen each event once. */
 static void check_statuses(struct rig *rig, struct hb_stream *stream) {
-  uint64_t id = info_of(rig, stream, "p").id;
+  uint64_t id = rig_processor_info(rig, stream, "p").id;
   struct hb_read read = {.kind = HB_READ_KEYS, .stream = stream, .processor = id, .page_size = 100};
   if (rig_read(rig, &read) != HB_OK) fail_msg("%s", read.error.message);
   assert_int_equal(read.keys_count, 7);
@@ -182,7 +175,7 @@ static void run_workload(hb_store_write_fn *how, int fails_at, const char *proce
   burst_read_all(&rig, stream, "p", &again);
   check_statuses(&rig, stream);
   assert_true(hb_slice_equal(hb_buf_view(out), hb_buf_view(&again)));
-  assert_int_equal(info_of(&rig, stream, "p").state, HB_PROCESSOR_RUNNING);
+  assert_int_equal(rig_processor_info(&rig, stream, "p").state, HB_PROCESSOR_RUNNING);
   assert_int_equal(rig.fatal, 0);
   hb_buf_done(&again);
   hb_stream_unref(stream);
@@ -253,7 +246,7 @@ static void an_idle_one_goes_on(void **state) {
   wait_processed(rig, stream, "counts", 201);
   struct hb_buf frames = {0};
   burst_read_all(rig, stream, "counts", &frames);
-  struct hb_processor_info info = info_of(rig, stream, "counts");
+  struct hb_processor_info info = rig_processor_info(rig, stream, "counts");
   assert_int_equal(info.results, 200);
   assert_int_equal(info.events, 200);
   hb_buf_done(&frames);
@@ -313,7 +306,7 @@ static void stops_while_one_waits(void **state) {
 }
 
 static bool is_suspended(struct rig *rig, struct hb_stream *stream, const char *name) {
-  return info_of(rig, stream, name).state == HB_PROCESSOR_SUSPENDED;
+  return rig_processor_info(rig, stream, name).state == HB_PROCESSOR_SUSPENDED;
 }
 
 /* A stop while the store is lost can't take the mark of loaded code away. It is no crash: however
@@ -344,7 +337,7 @@ static void a_stop_is_no_attempt(void **state) {
   atomic_store(&rig->disk_free, PLENTY);
   rig_open(rig);
   struct hb_stream *stream = hb_engine_find_stream(rig->engine, "s");
-  while (info_of(rig, stream, "p").position < 1 + BATCH) {
+  while (rig_processor_info(rig, stream, "p").position < 1 + BATCH) {
     assert_false(is_suspended(rig, stream, "p"));
     (void)poll(NULL, 0, 1);
   }
@@ -365,7 +358,7 @@ static void unknown_outcomes_are_looked_up(void **state) {
   fail_after(rig, write_and_fail_one, 0);
   assert_int_equal(try_job(rig, HB_JOB_DETACH_PROCESSOR, "p", "", true), HB_UNAVAILABLE);
   make_room(rig);
-  assert_int_equal(info_of(rig, stream, "p").state, HB_PROCESSOR_DETACHED);
+  assert_int_equal(rig_processor_info(rig, stream, "p").state, HB_PROCESSOR_DETACHED);
   put(rig, stream, 101, 201);
 
   fail_after(rig, write_and_fail_one, 0);
@@ -389,67 +382,23 @@ static void unknown_outcomes_are_looked_up(void **state) {
 
 /* ---- user code that takes its time */
 
-static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
-static bool gate_open;
-static bool gate_waiting;
-
-static int gate_create(const struct hbp_parameter *parameters, size_t count, void **out_self,
-                       char *error, size_t error_size) {
-  (void)parameters;
-  (void)count;
-  (void)error;
-  (void)error_size;
-  *out_self = NULL;
-  return HBP_OK;
-}
-
-static int gate_event(void *self, const struct hbp_host *host, const struct hbp_event *event) {
-  (void)self;
-  pthread_mutex_lock(&gate_mutex);
-  gate_waiting = true;
-  pthread_cond_broadcast(&gate_changed);
-  while (!gate_open) pthread_cond_wait(&gate_changed, &gate_mutex);
-  pthread_mutex_unlock(&gate_mutex);
-  struct hbp_bytes value;
-  int found;
-  if (host->state_get(host, (struct hbp_bytes){"n", 1}, &value, &found)) return HBP_FAILED;
-  if (host->state_put(host, (struct hbp_bytes){"n", 1}, event->payload)) return HBP_FAILED;
-  return host->emit(host, event->payload);
-}
-
-static const struct hbp_processor GATE = {.abi_version = HBP_ABI,
-                                          .size = sizeof GATE,
-                                          .name = "gate",
-                                          .create = gate_create,
-                                          .on_event = gate_event};
-
-static const struct hbp_processor *find_gate(const char *name) {
-  return strcmp(name, "gate") == 0 ? &GATE : NULL;
-}
-
 /* The store is opened again though user code has not come back; when it does, it finds that its
  * store is gone, and all of it is done again. */
 static void user_code_holds_up_no_store(void **state) {
   struct rig *rig = *state;
-  rig->tuning.find_processor = find_gate;
+  rig->tuning.find_processor = gate_find;
   rig_open(rig);
   struct hb_stream *stream = rig_stream(rig, "s");
   attach(rig, "gate", "gate");
   put(rig, stream, 1, 101);
-  pthread_mutex_lock(&gate_mutex);
-  while (!gate_waiting) pthread_cond_wait(&gate_changed, &gate_mutex);
-  pthread_mutex_unlock(&gate_mutex);
+  gate_wait();
   fail_after(rig, fail_one, 0);
   put(rig, stream, 101, 201); /* opened again meanwhile */
   make_room(rig);
-  assert_int_equal(info_of(rig, stream, "gate").lag, 200);
-  pthread_mutex_lock(&gate_mutex);
-  gate_open = true;
-  pthread_cond_broadcast(&gate_changed);
-  pthread_mutex_unlock(&gate_mutex);
+  assert_int_equal(rig_processor_info(rig, stream, "gate").lag, 200);
+  gate_set(true);
   wait_processed(rig, stream, "gate", 201);
-  assert_int_equal(info_of(rig, stream, "gate").results, 200);
+  assert_int_equal(rig_processor_info(rig, stream, "gate").results, 200);
   hb_stream_unref(stream);
 }
 

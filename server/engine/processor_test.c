@@ -13,6 +13,7 @@
 #include "base/frame/block.h"
 #include "server/engine/processors.h"
 #include "server/engine/testing.h"
+#include "server/engine/testing_gate.h"
 
 static int setup(void **state) {
   struct rig *rig = hb_calloc(1, sizeof *rig);
@@ -56,14 +57,6 @@ static void detach(struct rig *rig, const char *name, bool keep_state) {
   struct hb_processor_request request = request_of(name, "");
   request.keep_state = keep_state;
   assert_int_equal(run_job(rig, HB_JOB_DETACH_PROCESSOR, "s", &request, NULL), HB_OK);
-}
-
-static struct hb_processor_info info_of(struct rig *rig, struct hb_stream *stream,
-                                        const char *name) {
-  struct hb_processor_info info;
-  assert_true(hb_engine_get_processor(rig->engine, stream, name, &info));
-  hb_processor_info_done(&info);
-  return info;
 }
 
 static void put(struct rig *rig, struct hb_stream *stream, int64_t from, int64_t to, int keys) {
@@ -125,7 +118,7 @@ static void test_attach(void **state) {
   put(rig, stream, 1001, 1011, 10);
   wait_results(rig, stream, "counts", 1010, last, sizeof last);
   assert_string_equal(last, "101");
-  struct hb_processor_info info = info_of(rig, stream, "counts");
+  struct hb_processor_info info = rig_processor_info(rig, stream, "counts");
   assert_int_equal(info.state, HB_PROCESSOR_RUNNING);
   assert_int_equal(info.position, 1011);
   assert_int_equal(info.results, 1010);
@@ -195,7 +188,7 @@ static void test_detach(void **state) {
   hb_stream_unref(stream);
   rig_reopen(rig);
   stream = hb_engine_find_stream(rig->engine, "s");
-  struct hb_processor_info info = info_of(rig, stream, "counts");
+  struct hb_processor_info info = rig_processor_info(rig, stream, "counts");
   assert_int_equal(info.state, HB_PROCESSOR_DETACHED);
   assert_int_equal(info.lag, 10);
   wait_results(rig, stream, "counts", 10, last, sizeof last);
@@ -298,7 +291,7 @@ static void test_failure(void **state) {
 }
 
 static bool is_suspended(struct rig *rig, struct hb_stream *stream) {
-  return info_of(rig, stream, "sums").state == HB_PROCESSOR_SUSPENDED;
+  return rig_processor_info(rig, stream, "sums").state == HB_PROCESSOR_SUSPENDED;
 }
 
 /* With on_error "suspend" it stops before the event, durably, and says why. */
@@ -315,7 +308,7 @@ static void test_suspend(void **state) {
   hb_stream_unref(stream);
   rig_reopen(rig);
   stream = hb_engine_find_stream(rig->engine, "s");
-  struct hb_processor_info info = info_of(rig, stream, "sums");
+  struct hb_processor_info info = rig_processor_info(rig, stream, "sums");
   assert_int_equal(info.state, HB_PROCESSOR_SUSPENDED);
   assert_int_equal(info.stopped_at, 2);
   assert_int_equal(info.position, 2);
@@ -327,78 +320,27 @@ static void test_suspend(void **state) {
 
 /* ---- code that takes its time */
 
-static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
-static bool gate_open;
-static bool gate_waiting;
-
-static void set_gate(bool open) {
-  pthread_mutex_lock(&gate_mutex);
-  gate_open = open;
-  pthread_cond_broadcast(&gate_changed);
-  pthread_mutex_unlock(&gate_mutex);
-}
-
-static _Atomic bool gate_creates; /* create waits, too */
-
-static void wait_at_gate(void) {
-  pthread_mutex_lock(&gate_mutex);
-  gate_waiting = true;
-  pthread_cond_broadcast(&gate_changed);
-  while (!gate_open) pthread_cond_wait(&gate_changed, &gate_mutex);
-  pthread_mutex_unlock(&gate_mutex);
-}
-
-static int gate_create(const struct hbp_parameter *parameters, size_t count, void **out_self,
-                       char *error, size_t error_size) {
-  (void)parameters;
-  (void)count;
-  (void)error;
-  (void)error_size;
-  *out_self = NULL;
-  if (gate_creates) wait_at_gate();
-  return HBP_OK;
-}
-
-static int gate_event(void *self, const struct hbp_host *host, const struct hbp_event *event) {
-  (void)self;
-  wait_at_gate();
-  return host->emit(host, event->payload);
-}
-
-static const struct hbp_processor GATE = {.abi_version = HBP_ABI,
-                                          .size = sizeof GATE,
-                                          .name = "gate",
-                                          .create = gate_create,
-                                          .on_event = gate_event};
-
-static const struct hbp_processor *find_gate(const char *name) {
-  return strcmp(name, "gate") == 0 ? &GATE : NULL;
-}
-
 /* A processor that does not come back slows no append and no other processor; it lags, visibly,
  * and health tells of it; when it comes back it goes on. */
 static void test_slow(void **state) {
   struct rig *rig = *state;
   rig_close(rig);
-  rig->tuning.find_processor = find_gate;
+  rig->tuning.find_processor = gate_find;
   rig->tuning.stuck_ms = 1;
   rig_open(rig);
-  set_gate(false);
+  gate_set(false);
   struct hb_stream *stream = rig_stream(rig, "s");
   attach(rig, "gate", "gate");
   attach(rig, "counts", "count");
   for (int64_t from = 1; from < 2001; from += 100) put(rig, stream, from, from + 100, 5);
   char last[40];
   wait_results(rig, stream, "counts", 2000, last, sizeof last);
-  pthread_mutex_lock(&gate_mutex);
-  while (!gate_waiting) pthread_cond_wait(&gate_changed, &gate_mutex);
-  pthread_mutex_unlock(&gate_mutex);
+  gate_wait();
   while (!hb_engine_processing_is_stuck(rig->engine)) sched_yield();
-  struct hb_processor_info info = info_of(rig, stream, "gate");
+  struct hb_processor_info info = rig_processor_info(rig, stream, "gate");
   assert_int_equal(info.lag, 2000);
   assert_true(info.call_ms > 0);
-  set_gate(true);
+  gate_set(true);
   wait_results(rig, stream, "gate", 2000, last, sizeof last);
   assert_string_equal(last, "v2000");
   while (hb_engine_processing_is_stuck(rig->engine)) sched_yield();
@@ -421,13 +363,12 @@ static void hanging_done(struct hb_job *job) {
 /* Attaches it in the stream "s", and waits until it is in its create. */
 static void begin_hanging(struct rig *rig, struct hanging *hanging) {
   rig_close(rig);
-  rig->tuning.find_processor = find_gate;
+  rig->tuning.find_processor = gate_find;
   rig->tuning.stuck_ms = 1;
   rig->tuning.stop_wait_ms = 1;
   rig_open(rig);
-  set_gate(false);
-  gate_creates = true;
-  gate_waiting = false;
+  gate_set(false);
+  gate_set_creates(true);
   hb_stream_unref(rig_stream(rig, "s"));
   hanging->request = request_of("gate", "gate");
   hanging->job = (struct hb_job){.kind = HB_JOB_ATTACH_PROCESSOR,
@@ -436,9 +377,7 @@ static void begin_hanging(struct rig *rig, struct hanging *hanging) {
                                  .done = hanging_done,
                                  .context = hanging};
   hb_engine_submit_job(rig->engine, &hanging->job);
-  pthread_mutex_lock(&gate_mutex);
-  while (!gate_waiting) pthread_cond_wait(&gate_changed, &gate_mutex);
-  pthread_mutex_unlock(&gate_mutex);
+  gate_wait();
 }
 
 /* A create that hangs is told of by health, and holds up nothing but its own attaching: not that of
@@ -457,12 +396,12 @@ static void test_create_hangs(void **state) {
   assert_int_equal(rig_delete(rig, "other"), HB_OK);
   hb_engine_wait_deletions(rig->engine);
   assert_false(hanging.done);
-  set_gate(true);
+  gate_set(true);
   while (!hanging.done) sched_yield();
   assert_int_equal(hanging.job.error.code, HB_OK);
   wait_results(rig, stream, "gate", 10, last, sizeof last);
   while (hb_engine_processing_is_stuck(rig->engine)) sched_yield();
-  gate_creates = false;
+  gate_set_creates(false);
   hb_stream_unref(stream);
 }
 
@@ -474,8 +413,8 @@ static void test_create_is_abandoned(void **state) {
   rig_close(rig);
   assert_true(hanging.done);
   assert_int_equal(hanging.job.error.code, HB_UNAVAILABLE);
-  gate_creates = false;
-  set_gate(true); /* its thread ends, and touches nothing of what is gone */
+  gate_set_creates(false);
+  gate_set(true); /* its thread ends, and touches nothing of what is gone */
   rig_open(rig);
   struct hb_stream *stream = rig_stream(rig, "s");
   struct hb_processor_info none;
@@ -532,7 +471,7 @@ static void test_causes(void **state) {
     assert_int_equal(read.found_position, before + (in_eight < 4 ? in_eight : 4));
     hb_read_done(&read);
   }
-  while (info_of(rig, stream, "firsts").position < 101) sched_yield();
+  while (rig_processor_info(rig, stream, "firsts").position < 101) sched_yield();
   struct hb_stream_status status;
   do {
     hb_stream_get_status(results, &status);
