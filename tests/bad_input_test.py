@@ -359,9 +359,13 @@ class BadInputTest(unittest.TestCase):
             request = self.message("AppendRequest", stream="s", batch=self.batch(sequence=1),
                                    **{name: value})
             self.refuse_call("Append", request, UNIMPLEMENTED, name)
-        request = self.message("SubscribeRequest", stream="s", processor="p")
+
+    def test_statuses_by_time(self):
+        """A status has no event time to begin at."""
+        request = self.message("SubscribeRequest", stream="s", processor="p", key_statuses=True)
         request.event_time.seconds = 1
-        self.refuse_call("Subscribe", request, UNIMPLEMENTED, "event_time with processor")
+        self.refuse_call("Subscribe", request, grpc.StatusCode.INVALID_ARGUMENT,
+                         "event_time", "key_statuses")
 
     def test_incarnation(self):
         """That of another life of the stream."""
