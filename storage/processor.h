@@ -102,11 +102,11 @@ HB_MUST_CHECK enum hb_code hb_blocked_read(struct hb_store *store, struct hb_pro
 HB_MUST_CHECK enum hb_code hb_results_reader_open(struct hb_store *store, struct hb_processor_id id,
                                                   int64_t position, struct hb_log_reader **out,
                                                   struct hb_err *err);
-/* Position of the first result whose cause is not below `cause`, by halving; `end` (the published
- * number of results) where there is none. */
-HB_MUST_CHECK enum hb_code hb_results_find_cause(struct hb_store *store, struct hb_processor_id id,
-                                                 int64_t cause, int64_t end, int64_t *out,
-                                                 struct hb_err *err);
+/* *out = the first result whose event time is not before `time`, of those below `end`, or `end`. A
+ * hole is HB_CORRUPT: it may have had it. */
+HB_MUST_CHECK enum hb_code hb_results_find_time(struct hb_store *store, struct hb_processor_id id,
+                                                struct hb_time time, int64_t end, int64_t *out,
+                                                struct hb_err *err);
 
 struct hb_stored_failure {
   uint64_t processor;

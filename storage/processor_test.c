@@ -304,68 +304,71 @@ static void test_results(void **state) {
   assert_int_equal(first_result(fixture, OTHER, 5), -1);
 }
 
-/* Results that come from these events, `count` in a block. */
-static void put_caused(struct fixture *fixture, int64_t from, const uint8_t *causes, size_t count) {
+/* Results of these times in seconds, `count` in a block; `largest` is that of all so far. */
+static void put_timed(struct fixture *fixture, int64_t from, const uint8_t *times, size_t count,
+                      int64_t largest) {
   struct hb_block_entry entries[8];
-  uint8_t frames[8][6];
+  uint8_t frames[8][8];
   for (size_t i = 0; i < count; i++) {
-    const uint8_t frame[] = {0x0a, 4, 0x08, (uint8_t)(from + (int64_t)i), 0x48, causes[i]};
+    const uint8_t frame[] = {0x0a, 6, 0x08, (uint8_t)(from + (int64_t)i), 0x1a, 2, 0x08, times[i]};
     memcpy(frames[i], frame, sizeof frame);
     entries[i] = (struct hb_block_entry){
         .sequence = from + (int64_t)i, .frame = frames[i], .frame_size = sizeof frame};
   }
-  struct hb_bytes *block = hb_block_encode(HB_BLOCK_EVENTS, from, from + (int64_t)count,
-                                           (struct hb_time){0}, entries, count);
+  struct hb_time time = {.seconds = largest, .present = true};
+  struct hb_bytes *block =
+      hb_block_encode(HB_BLOCK_EVENTS, from, from + (int64_t)count, time, entries, count);
   hb_write_put_results(fixture->write, ID, from, hb_bytes_view(block));
   hb_bytes_unref(block);
 }
 
-static int64_t caused_by(struct fixture *fixture, int64_t cause, int64_t end) {
+static int64_t first_at(struct fixture *fixture, int64_t seconds, int64_t end) {
   int64_t position = -1;
   struct hb_err err;
-  must(hb_results_find_cause(fixture->store, ID, cause, end, &position, &err), &err);
+  struct hb_time time = {.seconds = seconds, .present = true};
+  must(hb_results_find_time(fixture->store, ID, time, end, &position, &err), &err);
   return position;
 }
 
-/* The first result of an event, or of the next one that has any, is found: causes ascend, several
- * results may have the same, in several blocks. Beyond what is published nothing is told. */
-static void test_causes(void **state) {
+/* The first result of a time, or of the next later one, is found, also behind results that came
+ * late and in several blocks. Beyond what is published nothing is told. */
+static void test_times(void **state) {
   struct fixture *fixture = *state;
-  assert_int_equal(caused_by(fixture, 1, 0), 0);
-  put_caused(fixture, 0, (const uint8_t[]){1, 1, 4}, 3);
-  put_caused(fixture, 3, (const uint8_t[]){4, 4}, 2);
-  put_caused(fixture, 5, (const uint8_t[]){4, 7, 7, 9}, 4);
-  put_caused(fixture, 9, (const uint8_t[]){30}, 1);
+  assert_int_equal(first_at(fixture, 1, 0), 0);
+  put_timed(fixture, 0, (const uint8_t[]){1, 1, 4}, 3, 4);
+  put_timed(fixture, 3, (const uint8_t[]){2, 1}, 2, 4);
+  put_timed(fixture, 5, (const uint8_t[]){4, 7, 3, 9}, 4, 9);
+  put_timed(fixture, 9, (const uint8_t[]){30}, 1, 30);
   apply(fixture);
   static const int64_t FIRST[] = {0, 0, 2, 2, 2, 6, 6, 6, 8, 8, 9};
-  for (int64_t cause = 0; cause <= 10; cause++) {
-    assert_int_equal(caused_by(fixture, cause, 10), FIRST[cause]);
+  for (int64_t time = 0; time <= 10; time++) {
+    assert_int_equal(first_at(fixture, time, 10), FIRST[time]);
   }
-  assert_int_equal(caused_by(fixture, INT64_MIN, 10), 0);
-  assert_int_equal(caused_by(fixture, 30, 10), 9);
-  assert_int_equal(caused_by(fixture, 31, 10), 10);
-  assert_int_equal(caused_by(fixture, 30, 9), 9);
-  assert_int_equal(caused_by(fixture, 4, 9), 2);
+  assert_int_equal(first_at(fixture, 30, 10), 9);
+  assert_int_equal(first_at(fixture, 31, 10), 10);
+  assert_int_equal(first_at(fixture, 30, 9), 9);
+  assert_int_equal(first_at(fixture, 4, 9), 2);
 }
 
 /* A hole may have had the result that is looked for; neither is a place made up of what is none. */
-static void test_causes_of_damage(void **state) {
+static void test_times_of_damage(void **state) {
   struct fixture *fixture = *state;
   struct hb_err err;
   int64_t position = -1;
-  put_caused(fixture, 0, (const uint8_t[]){1}, 1);
-  put_caused(fixture, 2, (const uint8_t[]){3}, 1);
+  struct hb_time time = {.seconds = 2, .present = true};
+  put_timed(fixture, 0, (const uint8_t[]){1}, 1, 1);
+  put_timed(fixture, 2, (const uint8_t[]){3}, 1, 3);
   apply(fixture);
-  assert_int_equal(hb_results_find_cause(fixture->store, ID, 2, 3, &position, &err), HB_CORRUPT);
+  assert_int_equal(hb_results_find_time(fixture->store, ID, time, 3, &position, &err), HB_CORRUPT);
   assert_non_null(strstr(err.message, "results of stream 1 at position 1"));
   struct hb_block_entry entry = {
       .sequence = 1, .frame = (const uint8_t *)"\x0a\x02\x48\x80", .frame_size = 4};
-  struct hb_bytes *block = hb_block_encode(HB_BLOCK_EVENTS, 1, 2, (struct hb_time){0}, &entry, 1);
+  struct hb_bytes *block = hb_block_encode(HB_BLOCK_EVENTS, 1, 2, time, &entry, 1);
   hb_write_put_results(fixture->write, ID, 1, hb_bytes_view(block));
   hb_bytes_unref(block);
   apply(fixture);
-  assert_int_equal(hb_results_find_cause(fixture->store, ID, 2, 3, &position, &err), HB_CORRUPT);
-  assert_non_null(strstr(err.message, "a result there is no message"));
+  assert_int_equal(hb_results_find_time(fixture->store, ID, time, 3, &position, &err), HB_CORRUPT);
+  assert_non_null(strstr(err.message, "results of stream 1 at position 1"));
   assert_int_equal(position, -1);
 }
 
@@ -446,8 +449,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_blocked, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_timers, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_results, setup_store, teardown),
-      cmocka_unit_test_setup_teardown(test_causes, setup_store, teardown),
-      cmocka_unit_test_setup_teardown(test_causes_of_damage, setup_store, teardown),
+      cmocka_unit_test_setup_teardown(test_times, setup_store, teardown),
+      cmocka_unit_test_setup_teardown(test_times_of_damage, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_failures, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_drop, setup_store, teardown),
   };

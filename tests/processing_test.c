@@ -233,8 +233,8 @@ static void test_key_status_periodic(void **state) {
   free(told);
 }
 
-/* Results by event time: from those of the first event of that time on, whatever their own times;
- * where no event has it, from what comes next. */
+/* Results by event time: from the first of that time on, whatever the times behind it; where none
+ * has it, from what comes next. */
 static void test_from_time(void **state) {
   struct world *world = *state;
   static const char *const times[] = {"00:00:10", "00:00:30", "00:00:20", "00:00:40"};

@@ -444,38 +444,37 @@ static void test_delete_stream(void **state) {
   hb_stream_unref(stream);
 }
 
-/* Results are found by what they come from, on disk and behind the tail, and say how far the
+/* Results are found by their event times, on disk and behind the tail, and say how far the
  * processor is. */
-static void test_causes(void **state) {
+static void test_times(void **state) {
   struct rig *rig = *state;
   rig_close(rig);
   rig->tuning.processing.results = 7; /* many blocks */
   rig_open(rig);
   struct hb_stream *stream = rig_stream(rig, "s");
-  put(rig, stream, 1, 101, 4); /* 25 of each key */
-  struct hb_processor_request request = request_of("firsts", "passthrough");
-  struct hb_buf parameters = {0};
-  hb_parameters_append(&parameters, "every", hb_slice_text("2"));
-  request.parameters = hb_buf_view(&parameters);
-  assert_int_equal(run_job(rig, HB_JOB_ATTACH_PROCESSOR, "s", &request, NULL), HB_OK);
-  hb_buf_done(&parameters);
+  enum { EVENTS = 100 };
+  struct ev events[EVENTS];
+  for (int i = 0; i < EVENTS; i++) {
+    events[i] = (struct ev){.sequence = i + 1, .key = "k", .payload = "", .seconds = 2 * i + 2};
+  }
+  struct sent *sent = rig_send(rig, stream, 0, events, EVENTS);
+  rig_wait(sent);
+  rig_free(sent);
+  attach(rig, "all", "passthrough");
   char last[40];
-  wait_results(rig, stream, "firsts", 52, last, sizeof last);
-  struct hb_stream *results = hb_engine_find_results(rig->engine, stream, "firsts");
-  for (int64_t cause = 0; cause <= 101; cause++) {
-    struct hb_read read = {.kind = HB_READ_CAUSE, .stream = results, .position = cause};
+  wait_results(rig, stream, "all", EVENTS, last, sizeof last);
+  struct hb_stream *results = hb_engine_find_results(rig->engine, stream, "all");
+  for (int64_t seconds = 1; seconds <= 2 * EVENTS + 1; seconds++) {
+    struct hb_read read = {
+        .kind = HB_READ_TIME, .stream = results, .time = {.seconds = seconds, .present = true}};
     assert_int_equal(rig_read(rig, &read), HB_OK);
-    /* Of each eight events the first four are the first of two of their keys. */
-    int64_t in_eight = cause > 0 ? (cause - 1) % 8 : 0;
-    int64_t before = cause > 0 ? (cause - 1) / 8 * 4 : 0;
-    assert_int_equal(read.found_position, before + (in_eight < 4 ? in_eight : 4));
+    assert_int_equal(read.found_position, (seconds - 1) / 2);
     hb_read_done(&read);
   }
-  while (rig_processor_info(rig, stream, "firsts").position < 101) sched_yield();
   struct hb_stream_status status;
   do {
     hb_stream_get_status(results, &status);
-  } while (status.processed_to < 101);
+  } while (status.processed_to < EVENTS + 1);
   hb_stream_unref(results);
   hb_stream_unref(stream);
 }
@@ -508,7 +507,7 @@ int main(void) {
                                      TEST(test_slow),
                                      TEST(test_delete_stream),
                                      TEST(test_limit),
-                                     TEST(test_causes),
+                                     TEST(test_times),
                                      TEST(test_create_hangs),
                                      TEST(test_create_is_abandoned)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -10,7 +10,6 @@
  * (its state stays in read->state). */
 enum hb_code hb_read_log(struct hb_engine *engine, struct hb_read *read, struct hb_err *err);
 enum hb_code hb_read_time(struct hb_engine *engine, struct hb_read *read, struct hb_err *err);
-enum hb_code hb_read_cause(struct hb_engine *engine, struct hb_read *read, struct hb_err *err);
 enum hb_code hb_read_key(struct hb_engine *engine, struct hb_read *read, struct hb_err *err);
 enum hb_code hb_read_keys(struct hb_engine *engine, struct hb_read *read, bool *out_again,
                           struct hb_err *err);

@@ -1,7 +1,6 @@
 /* Decides which log blocks answer a position: from the one that contains it up to the frontier
- * that was published before the read, without a hole (I4). Also: from which position a time is, and
- * from which result what comes of a position. */
-#include "base/assert.h"
+ * that was published before the read, without a hole (I4). Also: from which position a time is.
+ */
 #include "server/engine/cursor_internal.h"
 #include "server/engine/read_internal.h"
 #include "storage/processor.h"
@@ -52,14 +51,10 @@ enum hb_code hb_read_time(struct hb_engine *engine, struct hb_read *read, struct
                       "stream '%s' has no first event yet, so no position either",
                       read->stream->name);
   }
+  if (read->stream->is_results) {
+    return hb_results_find_time(engine->store, read->stream->results_of, read->time,
+                                status.record.frontier, &read->found_position, err);
+  }
   return hb_log_find_time(engine->store, read->stream->id, read->time, status.record.earliest,
                           status.record.frontier, &read->found_position, err);
-}
-
-enum hb_code hb_read_cause(struct hb_engine *engine, struct hb_read *read, struct hb_err *err) {
-  HB_ASSERT(read->stream->is_results);
-  struct hb_stream_status status;
-  hb_stream_get_status(read->stream, &status);
-  return hb_results_find_cause(engine->store, read->stream->results_of, read->position,
-                               status.record.frontier, &read->found_position, err);
 }

@@ -16,8 +16,6 @@ static enum hb_code run(struct hb_engine *engine, struct hb_read *read, bool *ou
       return hb_read_log(engine, read, &read->error);
     case HB_READ_TIME:
       return hb_read_time(engine, read, &read->error);
-    case HB_READ_CAUSE:
-      return hb_read_cause(engine, read, &read->error);
     case HB_READ_KEY:
       return hb_read_key(engine, read, &read->error);
     case HB_READ_KEYS:

@@ -16,8 +16,7 @@
 
 enum hb_read_kind {
   HB_READ_LOG,       /* blocks from the one that contains `position` up to the published frontier */
-  HB_READ_TIME,      /* -> position of the first released event with event time >= `time` */
-  HB_READ_CAUSE,     /* of results -> position of the first whose cause is >= `position` */
+  HB_READ_TIME,      /* -> position of the first released event, or result, of time >= `time` */
   HB_READ_KEY,       /* one page of one key's list */
   HB_READ_KEYS,      /* one page of keys; with `processor`, the status of each */
   HB_READ_KEY_STATUS /* of one key, of `processor` */
@@ -49,7 +48,7 @@ struct hb_read {
   struct hb_stream *stream; /* reference held by the caller until done was called */
 
   /* in */
-  int64_t position;    /* LOG, CAUSE */
+  int64_t position;    /* LOG */
   size_t bytes_max;    /* LOG: about so many bytes of blocks, at least one block */
   struct hb_time time; /* TIME */
   struct hb_slice key; /* KEY, KEY_STATUS; KEYS: the prefix */
@@ -66,7 +65,7 @@ struct hb_read {
                         * (token), HB_NOT_FOUND (deleted meanwhile) */
   struct hb_bytes *blocks[HB_READ_BLOCKS_MAX]; /* LOG: references */
   uint32_t blocks_count;
-  int64_t found_position;       /* TIME, CAUSE */
+  int64_t found_position;       /* TIME */
   struct hb_key_entry *entries; /* KEY: at most page_size and 3.5 MiB; may be none with a token */
   size_t entries_count;
   struct hb_buf keys; /* KEYS: u32 little-endian size, bytes; repeated */

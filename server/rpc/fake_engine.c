@@ -617,9 +617,6 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
     case HB_READ_KEYS:
       read_keys(read);
       break;
-    case HB_READ_CAUSE:
-      read->found_position = (read->position + 9) / 10;
-      break;
     case HB_READ_KEY_STATUS: /* there is no processor */
       break;
   }

@@ -32,8 +32,8 @@ size_t fake_engine_most_unanswered(struct hb_engine *engine);
 uint32_t fake_engine_last_peer(struct hb_engine *engine);
 /* Batches that are taken and not answered now. */
 size_t fake_engine_unanswered(struct hb_engine *engine);
-/* Every processor of `stream` has these results, the cause of each ten times its position, and has
- * processed what lies below `processed_to`. */
+/* Every processor of `stream` has these results, and has processed what lies below `processed_to`.
+ */
 void fake_engine_set_results(struct hb_stream *stream, struct hb_stream *results,
                              int64_t processed_to);
 

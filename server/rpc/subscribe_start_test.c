@@ -74,19 +74,24 @@ static void starts_at_a_position(void **state) {
   test_subscribe_expect_end(server, &request, GRPC_STATUS_OUT_OF_RANGE, "BELOW_EARLIEST");
 }
 
-static void append_at(struct test_server *server, int64_t sequence, int64_t seconds) {
+static void append_to(struct test_server *server, const char *stream, int64_t sequence,
+                      int64_t seconds) {
   struct hb_buf time = {0}, event = {0}, batch = {0}, bytes = {0};
   hb_wire_append_varint(&time, 1, (uint64_t)seconds);
   hb_wire_append_varint(&event, 1, (uint64_t)sequence);
   hb_wire_append_bytes(&event, 3, hb_buf_view(&time));
   hb_wire_append_bytes(&batch, 1, hb_buf_view(&event));
-  hb_wire_append_bytes(&bytes, 1, hb_slice_text("default"));
+  hb_wire_append_bytes(&bytes, 1, hb_slice_text(stream));
   hb_wire_append_bytes(&bytes, 2, hb_buf_view(&batch));
   test_append_bytes(server, &bytes);
   hb_buf_done(&time);
   hb_buf_done(&event);
   hb_buf_done(&batch);
   hb_buf_done(&bytes);
+}
+
+static void append_at(struct test_server *server, int64_t sequence, int64_t seconds) {
+  append_to(server, "default", sequence, seconds);
 }
 
 /* Start at a time: the first event of that time or later, and all after it. */
@@ -163,14 +168,14 @@ static int64_t first_result(struct test_call *call, struct test_seen *seen) {
   return position;
 }
 
-/* Results of a processor start where their causes reach the event of that time. Before the
- * processor is there, what it brings next may come from earlier events: the call waits. */
-static void results_start_where_their_causes_do(void **state) {
+/* Results of a processor start at the first of that time. Before the processor has come to the
+ * event of that time, what it brings next may be earlier: the call waits. */
+static void results_start_at_a_time(void **state) {
   struct test_server *server = *state;
   struct test_call call;
   struct test_seen seen = {.count = 0};
   test_server_create_stream(server, "results", true, 0);
-  test_append(server, "results", 0, 4);
+  for (int64_t i = 0; i < 4; i++) append_to(server, "results", i, 100 + 10 * i);
   for (int64_t i = 1; i <= 30; i++) append_at(server, i, 100 + i);
   struct hb_stream *stream = hb_engine_find_stream(server->engine, "default");
   struct hb_stream *results = hb_engine_find_stream(server->engine, "results");
@@ -232,7 +237,7 @@ int main(void) {
       TEST(starts_at_a_time),
       TEST(starts_now_where_no_event_has_the_time),
       TEST(a_time_waits_for_the_first_event),
-      TEST(results_start_where_their_causes_do),
+      TEST(results_start_at_a_time),
       TEST(results_of_nothing_start_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

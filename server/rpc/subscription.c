@@ -34,11 +34,11 @@ static void start_at_position(struct hb_subscription *self, const struct hb_fron
   hb_call_end(&self->call, &err);
 }
 
-/* Results begin where their causes reach the time. That is known once the processor is there:
- * until then what comes next may be of earlier causes. */
-static void start_at_cause(struct hb_subscription *self, const struct hb_stream_status *status) {
-  if (self->has_cause) {
-    if (status->processed_to >= self->cause) hb_subscription_read(self, HB_READ_CAUSE);
+/* Results begin at the first of that time. Which one that is, is known once the processor came to
+ * the stream's first event of it: until then what comes next may be earlier. */
+static void start_at_result(struct hb_subscription *self, const struct hb_stream_status *status) {
+  if (self->has_due) {
+    if (status->processed_to >= self->due) hb_subscription_read(self, HB_READ_TIME);
     return;
   }
   struct hb_stream_status source;
@@ -67,7 +67,7 @@ void hb_subscription_try_start(struct hb_subscription *self, bool just_accepted)
       break;
     case HB_START_TIME:
       if (self->source) {
-        start_at_cause(self, &status);
+        start_at_result(self, &status);
       } else if (just_accepted) {
         hb_subscription_read(self, HB_READ_TIME);
       } else {

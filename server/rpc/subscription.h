@@ -29,8 +29,8 @@ struct hb_subscription {
 
   bool started; /* position is valid */
   int64_t position;
-  bool has_cause; /* event time with processor: results from this cause on */
-  int64_t cause;
+  bool has_due; /* event time with processor: it has to come to `due` before results are looked at */
+  int64_t due;
 
   bool progress_due;
   bool told_caught_up; /* since the position moved last */

@@ -93,9 +93,9 @@ static void read_arrived(struct hb_post *post) {
     hb_call_end(&self->call, &read->error);
   } else if (self->call.over) {
     /* hb_read_done gives the blocks back */
-  } else if (read->kind == HB_READ_TIME && self->source) {
-    self->has_cause = true;
-    self->cause = read->found_position;
+  } else if (read->kind == HB_READ_TIME && read->stream == self->source) {
+    self->has_due = true;
+    self->due = read->found_position;
   } else if (read->kind != HB_READ_LOG) {
     hb_subscription_start_at(self, read->found_position);
   } else {
@@ -114,12 +114,12 @@ static void read_done(struct hb_read *read) {
 }
 
 void hb_subscription_read(struct hb_subscription *self, enum hb_read_kind kind) {
-  bool in_source = kind == HB_READ_TIME && self->source;
+  bool in_source = kind == HB_READ_TIME && self->source && !self->has_due;
   self->reading = true;
   self->read_post.fire = read_arrived;
   self->read = (struct hb_read){.kind = kind,
                                 .stream = in_source ? self->source : self->stream,
-                                .position = kind == HB_READ_CAUSE ? self->cause : self->position,
+                                .position = self->position,
                                 .bytes_max = hb_subscription_answer_bytes(self),
                                 .time = self->request.time,
                                 .done = read_done,
