@@ -1,6 +1,6 @@
 /* Decides when bundles that are mostly drained, or tiny, are put together into new ones.
  *
- * A sparse bundle (less than a quarter still waits) keeps disk for what is gone; tiny bundles (each
+ * A sparse bundle (less than an eighth still waits) keeps disk for what is gone; tiny bundles (each
  * commit of one event makes one) cost a row and a slot each. Rewriting waits until it pays: 256 KiB
  * of live frames or 16 sparse bundles, or more wasted than all that lives, or 256 tiny ones. A
  * commit rewrites a bundle's worth of a stream. What is spilled is fetched first, a few at a time.

@@ -180,13 +180,15 @@ static uint64_t number_of(struct hb_rocks *engine, const char *name) {
 /* After a sync. RocksDB syncs logs by itself too: those that are full, before it puts to use the
  * table of a flush. Where that sync fails, ours of the same file may succeed right after it and
  * prove nothing, for the kernel tells of lost pages once. What was synced before the log was full
- * is safe from that; what was not (ASYNC) is not while a flush runs, whose end would tell, nor
- * where RocksDB has counted a failure in the background (of a flush, or of a compaction). Then
- * everything goes into tables, whose syncs are their own, and what is acknowledged now needs no
- * log. */
+ * is safe from that, so there is nothing to ask where no write went without a sync: asking takes
+ * RocksDB's mutex. What was not synced (ASYNC) is not safe while a flush runs, whose end would
+ * tell, nor where RocksDB has counted a failure in the background (of a flush, or of a compaction).
+ * Then everything goes into tables, whose syncs are their own, and what is acknowledged now needs
+ * no log.
+ */
 static enum hb_code check_background(struct hb_rocks *engine, struct hb_err *err) {
-  bool unsynced = atomic_exchange(&engine->unsynced, false);
-  bool flushes = unsynced && number_of(engine, "rocksdb.num-running-flushes") > 0;
+  if (!atomic_exchange(&engine->unsynced, false)) return HB_OK;
+  bool flushes = number_of(engine, "rocksdb.num-running-flushes") > 0;
   uint64_t errors = number_of(engine, "rocksdb.background-errors");
   if (!flushes && errors == atomic_load(&engine->background_errors)) return HB_OK;
   enum hb_code code = flush_all(engine, err);
