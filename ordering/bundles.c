@@ -125,9 +125,19 @@ bool hb_bundle_is_tiny(const struct hb_ordering *core, const struct hb_held_bund
          bundle->disk_bytes < core->options.bundle_bytes / TINY_PER_BUNDLE;
 }
 
+/* A wide disorder drains all its bundles evenly; one that is rewritten late is rewritten for few
+ * events. Where some events stay long, and what is gone takes twice of what waits, it is earlier.
+ */
+enum { SPARSE_SHARE = 16, SPARSE_SHARE_MAX = 4, HELD_TO_LIVE = 3 };
+
+bool hb_bundle_is_sparse(const struct hb_core_stream *stream, const struct hb_held_bundle *bundle) {
+  bool wasteful = stream->held_bytes / HELD_TO_LIVE > stream->live_bytes;
+  return hb_bundle_waits_below(bundle, wasteful ? SPARSE_SHARE_MAX : SPARSE_SHARE);
+}
+
 static bool is_candidate(const struct hb_ordering *core, const struct hb_held_bundle *bundle) {
   if (bundle->next == bundle->count) return false;
-  return hb_bundle_is_sparse(bundle) || hb_bundle_is_tiny(core, bundle);
+  return hb_bundle_waits_below(bundle, SPARSE_SHARE_MAX) || hb_bundle_is_tiny(core, bundle);
 }
 
 static void make_sparse(struct hb_ordering *core, struct hb_core_stream *stream) {

@@ -314,6 +314,7 @@ int64_t hb_bundle_sequence(const struct hb_held_bundle *bundle, uint32_t index);
 struct hb_receipt hb_bundle_receipt(const struct hb_held_bundle *bundle, uint32_t index);
 /* The lowest `count` of what waits were taken out; keeps low and live_bytes. */
 void hb_bundle_advance(struct hb_core_stream *stream, uint32_t slot, uint32_t count);
+bool hb_bundle_is_sparse(const struct hb_core_stream *stream, const struct hb_held_bundle *bundle);
 bool hb_bundle_is_tiny(const struct hb_ordering *core, const struct hb_held_bundle *bundle);
 /* Put it among the candidates for a rewrite, or take it away. */
 void hb_bundle_consider(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot);

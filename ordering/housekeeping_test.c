@@ -61,6 +61,47 @@ static void sparse_bundles_are_put_together(void **state) {
   hb_fake_check(stored);
 }
 
+enum { DRAINED_BUNDLES = 40, DRAINED_EACH = 100, DRAINED_LEFT = 12 };
+
+/* Of each of 40 bundles one event in eight waits on: more than a sixteenth, less than a quarter. */
+static void drain_bundles(void) {
+  enum { GONE = DRAINED_EACH - DRAINED_LEFT };
+  for (int i = 0; i < DRAINED_BUNDLES; i++) {
+    struct hb_test_event events[DRAINED_EACH];
+    for (int k = 0; k < GONE; k++) events[k] = event(2 + i * GONE + k);
+    for (int k = GONE; k < DRAINED_EACH; k++)
+      events[k] = event(100000 + 2 * (i * DRAINED_EACH + k));
+    hb_driver_submit(&driver, 1, 1, events, DRAINED_EACH);
+    hb_driver_settle(&driver);
+  }
+  hb_driver_send(&driver, 1, event(1));
+}
+
+/* Where what is gone takes more than twice of what waits, bundles of which an eighth waits become
+ * one. */
+static void waste_is_bounded(void **state) {
+  (void)state;
+  drain_bundles();
+  assert_true(stored->bundles_count < DRAINED_BUNDLES / 4);
+  assert_int_equal(hb_driver_status(&driver, 1).held_events, DRAINED_BUNDLES * DRAINED_LEFT);
+  hb_fake_check(stored);
+}
+
+/* Beside much that waits they stay as they are: a rewrite now would be one for many events. */
+static void little_waste_is_left(void **state) {
+  (void)state;
+  enum { MORE = 40 };
+  for (int i = 0; i < MORE; i++) {
+    struct hb_test_event events[DRAINED_EACH];
+    for (int k = 0; k < DRAINED_EACH; k++) events[k] = event(200000 + 2 * (i * DRAINED_EACH + k));
+    hb_driver_submit(&driver, 1, 1, events, DRAINED_EACH);
+    hb_driver_settle(&driver);
+  }
+  drain_bundles();
+  assert_true(stored->bundles_count >= DRAINED_BUNDLES);
+  hb_fake_check(stored);
+}
+
 /* ---- gaps */
 
 static void pass(uint64_t ms) {
@@ -173,6 +214,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(tiny_bundles_are_put_together),
       TEST(sparse_bundles_are_put_together),
+      TEST(waste_is_bounded),
+      TEST(little_waste_is_left),
       TEST(a_gap_gets_a_row_at_ten_seconds),
       TEST(parts_inherit_and_left_over_rows_go),
       TEST(young_gaps_start_anew),

@@ -1,10 +1,11 @@
 /* Decides when bundles that are mostly drained, or tiny, are put together into new ones.
  *
- * A sparse bundle (less than an eighth still waits) keeps disk for what is gone; tiny bundles (each
- * commit of one event makes one) cost a row and a slot each. Rewriting waits until it pays: 256 KiB
- * of live frames or 16 sparse bundles, or more wasted than all that lives, or 256 tiny ones. A
- * commit rewrites a bundle's worth of a stream. What is spilled is fetched first, a few at a time.
- * Old and new change places in one commit (I10). */
+ * A sparse bundle (less than a sixteenth still waits; a quarter, where what is gone takes twice of
+ * what waits) keeps disk for what is gone; tiny bundles (each commit of one event makes one) cost a
+ * row and a slot each. Rewriting waits until it pays: 256 KiB of live frames or 16 sparse bundles,
+ * or more wasted than all that lives, or 256 tiny ones. A commit rewrites a bundle's worth of a
+ * stream. What is spilled is fetched first, a few at a time. Old and new change places in one
+ * commit (I10). */
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "ordering/core_internal.h"
@@ -23,6 +24,12 @@ struct tally {
   size_t disk_bytes;
 };
 
+/* A candidate that is neither waits for the stream's waste to grow. */
+static bool is_due(const struct hb_ordering *core, const struct hb_core_stream *stream,
+                   const struct hb_held_bundle *bundle) {
+  return hb_bundle_is_sparse(stream, bundle) || hb_bundle_is_tiny(core, bundle);
+}
+
 static struct tally count_candidates(const struct hb_ordering *core,
                                      const struct hb_core_stream *stream, bool resident_only) {
   struct tally tally = {0};
@@ -30,7 +37,7 @@ static struct tally count_candidates(const struct hb_ordering *core,
     const struct hb_held_bundle *bundle = &stream->bundles[stream->candidates[i]];
     if (resident_only && !bundle->bytes) continue;
     if (hb_bundle_is_tiny(core, bundle)) tally.tiny++;
-    if (!hb_bundle_is_sparse(bundle)) continue;
+    if (!hb_bundle_is_sparse(stream, bundle)) continue;
     tally.sparse++;
     tally.live_bytes += bundle->live_bytes;
     tally.disk_bytes += bundle->disk_bytes;
@@ -73,7 +80,7 @@ void hb_rewrite_plan_fetches(struct hb_ordering *core, struct hb_core_stream *st
   for (size_t i = 0; i < stream->candidates_count && planned < REWRITE_TINY; i++) {
     uint32_t slot = stream->candidates[i];
     struct hb_held_bundle *bundle = &stream->bundles[slot];
-    if (bundle->bytes) continue;
+    if (bundle->bytes || !is_due(core, stream, bundle)) continue;
     if (bundle->disk_bytes > room) continue;
     room -= bundle->disk_bytes;
     bundle->flags |= HB_BUNDLE_REWRITE;
@@ -84,8 +91,8 @@ void hb_rewrite_plan_fetches(struct hb_ordering *core, struct hb_core_stream *st
 
 /* ---- doing it */
 
-/* Candidates that are sparse, or those that are not, in memory and not made by this commit, as long
- * as all together are a bundle's worth of frames: into core->dropping. */
+/* Candidates that are sparse, or those that are only tiny, in memory and not made by this commit,
+ * as long as all together are a bundle's worth of frames: into core->dropping. */
 static size_t choose(struct hb_ordering *core, const struct hb_core_stream *stream, bool sparse,
                      size_t bytes) {
   for (size_t i = 0; i < stream->candidates_count; i++) {
@@ -93,7 +100,8 @@ static size_t choose(struct hb_ordering *core, const struct hb_core_stream *stre
     const struct hb_held_bundle *bundle = &stream->bundles[slot];
     bool fits = !bytes || bytes + bundle->live_bytes <= core->options.bundle_bytes;
     if (!bundle->bytes || bundle->commit == core->commit.number || !fits) continue;
-    if (hb_bundle_is_sparse(bundle) != sparse) continue;
+    if (hb_bundle_is_sparse(stream, bundle) != sparse) continue;
+    if (!sparse && !hb_bundle_is_tiny(core, bundle)) continue;
     bytes += bundle->live_bytes;
     hb_reserve((void **)&core->dropping, &core->dropping_cap, core->dropping_count + 1,
                sizeof *core->dropping);

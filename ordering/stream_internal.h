@@ -85,9 +85,9 @@ struct hb_core_stream {
   bool touched;   /* its record goes with this commit */
 };
 
-/* Less than an eighth of it still waits. */
-static inline bool hb_bundle_is_sparse(const struct hb_held_bundle *bundle) {
-  return (uint64_t)(bundle->count - bundle->next) * 8 < bundle->count;
+/* Less than one in `share` of it still waits. */
+static inline bool hb_bundle_waits_below(const struct hb_held_bundle *bundle, uint64_t share) {
+  return (uint64_t)(bundle->count - bundle->next) * share < bundle->count;
 }
 
 static inline bool hb_bundle_is_resident(const struct hb_held_bundle *bundle) {
