@@ -29,7 +29,7 @@ struct hb_subscription {
 
   bool started; /* position is valid */
   int64_t position;
-  bool has_due; /* event time with processor: it has to come to `due` before results are looked at */
+  bool has_due; /* event time with processor: first it has to come to `due` */
   int64_t due;
 
   bool progress_due;
