@@ -8,10 +8,9 @@
 enum { KIB = 1024, MIB = 1024 * KIB };
 enum { LOG_FATAL_ONLY = 4 }; /* InfoLogLevel::FATAL_LEVEL; the C interface has no name for it */
 
-/* What the C interface has no setter for. The last one: RocksDB does not go on by itself after a
- * failed write (I6). */
+/* What the C interface has no setter for. */
 static const char OPTIONS_WITHOUT_SETTER[] =
-    "avoid_flush_during_recovery=false;strict_bytes_per_sync=true;max_bgerror_resume_count=0";
+    "avoid_flush_during_recovery=false;strict_bytes_per_sync=true";
 
 enum layout {
   SMALL,   /* few rows, often rewritten or not used yet: a small buffer */

@@ -1,6 +1,6 @@
 /* Decides what a commit is to RocksDB: one batch, with log data that says which commit it is and
  * how far everything was durable when it was written. After the first failure nothing is written
- * any more (I6), whatever RocksDB thinks about its own recovery: it does nothing more either. */
+ * any more (I6), whatever RocksDB thinks about its own recovery. */
 #include "storage/write.h"
 
 #include <stdlib.h>
@@ -202,7 +202,6 @@ static enum hb_code failed_before(const struct hb_store *store, struct hb_err *e
 
 static enum hb_code fail(struct hb_store *store, struct hb_err *err) {
   if (store->failure.code == HB_CORRUPT) hb_damaged_note(store, &store->failure);
-  hb_rocks_end_background(store->engine);
   if (err) *err = store->failure;
   return store->failure.code;
 }
