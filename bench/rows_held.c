@@ -10,8 +10,7 @@
 #include "bench/suite.h"
 #include "client/holdback.h"
 
-/* A release takes about a second, so one stall of the disk is all of a run's p99: medians of some.
- */
+/* A release takes about a second, so one stall of the disk is all of a run's p99: medians. */
 enum { REVERSED = 1, GAP = 2, ALTERNATING = 4, PROBE_RATE = 1000, RUNS_MAX = 3 };
 static const double RSS_MAX = 500e6;
 

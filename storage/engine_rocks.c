@@ -183,9 +183,7 @@ static uint64_t number_of(struct hb_rocks *engine, const char *name) {
  * is safe from that, so there is nothing to ask where no write went without a sync: asking takes
  * RocksDB's mutex. What was not synced (ASYNC) is not safe while a flush runs, whose end would
  * tell, nor where RocksDB has counted a failure in the background (of a flush, or of a compaction).
- * Then everything goes into tables, whose syncs are their own, and what is acknowledged now needs
- * no log.
- */
+ * Then everything goes into tables, whose syncs are their own: an answer needs no log then. */
 static enum hb_code check_background(struct hb_rocks *engine, struct hb_err *err) {
   if (!atomic_exchange(&engine->unsynced, false)) return HB_OK;
   bool flushes = number_of(engine, "rocksdb.num-running-flushes") > 0;
