@@ -215,29 +215,6 @@ static void test_lists_and_positions(void **state) {
 
 enum { MANY_PER = 6000, MANY = KEYS * MANY_PER, MANY_LINE = 320, MANY_RSS_MORE_MIB = 16 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
-static unsigned long rss_mib(const struct world *world) {
-  char path[64];
-  unsigned long size = 0;
-  unsigned long resident = 0;
-  (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)hbt_child_pid(world->server.child));
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  assert_int_equal(fscanf(file, "%lu %lu", &size, &resident), 2);
-  (void)fclose(file);
-  return resident * (unsigned long)sysconf(_SC_PAGESIZE) >> 20;
-}
-
 /* The numbers [from, to) of every key, each event with a filling of 200 bytes in a header. */
 static char *make_rounds(unsigned from, unsigned to) {
   static char filling[201];
@@ -269,13 +246,15 @@ static void test_more_waits_than_memory_holds(void **state) {
   hbt_server_kill(&world->server);
   world->server.flags[0] = "--key-held-memory-max=1048576";
   assert_true(hbt_server_start(&world->server));
-  unsigned long before = rss_mib(world);
+  uint64_t before = hbt_server_rss_mib(&world->server);
   DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "0");
   send_rounds(world, 1, MANY_PER);
   kill_and_start(world);
-  unsigned long after = rss_mib(world);
-  if (after > before + MANY_RSS_MORE_MIB && !SANITIZED) {
-    fail_msg("RSS %lu MiB, %lu with nothing held", after, before);
+  uint64_t after = hbt_server_rss_mib(&world->server);
+  assert_true(before > 0 && after > 0);
+  if (after > before + MANY_RSS_MORE_MIB && hbt_rss_is_own()) {
+    fail_msg("RSS %llu MiB, %llu with nothing held", (unsigned long long)after,
+             (unsigned long long)before);
   }
   struct hbt_child *tail = start_tail_of(world, MANY);
   send_rounds(world, 0, 1);

@@ -80,28 +80,10 @@ void hba_server_stop_clean(struct hbt_server *server) {
   free(log);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 uint64_t hba_server_check_rss(const struct hbt_server *server, uint64_t max_mib) {
-  char path[64];
-  unsigned long size = 0;
-  unsigned long resident = 0;
-  (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)hbt_child_pid(server->child));
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  assert_int_equal(fscanf(file, "%lu %lu", &size, &resident), 2);
-  (void)fclose(file);
-  uint64_t mib = (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) >> 20;
-  if (mib > max_mib && !SANITIZED) {
+  uint64_t mib = hbt_server_rss_mib(server);
+  assert_true(mib > 0);
+  if (mib > max_mib && hbt_rss_is_own()) {
     fail_msg("RSS %llu MiB, at most %llu", (unsigned long long)mib, (unsigned long long)max_mib);
   }
   return mib;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STOP_MS = 20000, FIXED_ARGUMENTS = 5 };
 
@@ -87,3 +88,28 @@ bool hbt_log_value(const char *line, const char *name, char *out, size_t size) {
   out[used] = 0;
   return true;
 }
+
+uint64_t hbt_server_rss_mib(const struct hbt_server *server) {
+  char path[64];
+  unsigned long size = 0;
+  unsigned long resident = 0;
+  (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)hbt_child_pid(server->child));
+  FILE *file = fopen(path, "r");
+  if (!file) return 0;
+  int read = fscanf(file, "%lu %lu", &size, &resident);
+  (void)fclose(file);
+  return read == 2 ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) >> 20 : 0;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+bool hbt_rss_is_own(void) { return !SANITIZED; }

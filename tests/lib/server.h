@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tests/lib/child.h"
 #include "tests/lib/tempdir.h"
@@ -36,5 +37,10 @@ int hbt_server_stop(struct hbt_server *server);
 void hbt_server_done(struct hbt_server *server);
 /* The value of `name=` in a log line, unquoted, into `out`; false where it is absent. */
 bool hbt_log_value(const char *line, const char *name, char *out, size_t size);
+
+/* Resident memory of the running server, in MiB; 0 where it can't be read. */
+uint64_t hbt_server_rss_mib(const struct hbt_server *server);
+/* Whether that number is the server's own: a sanitizer keeps shadows and freed memory. */
+bool hbt_rss_is_own(void);
 
 #endif
