@@ -12,8 +12,11 @@
  * NULL: it may have found that a batch must ask. Blocks handed in are borrowed for the call.
  *
  * Between decide and committed nothing else may be called but answer_need, fetched and submit;
- * the state is provisional until committed. After fail the core can only be destroyed: whoever
- * goes on builds a new one from the store (I6). */
+ * the state is provisional until committed. A caller may tell of a commit before its write has
+ * ended, so that the next is decided meanwhile. Until the end it must show nothing, answer nobody
+ * (a DUPLICATE may be of an event that is on its way), take no need or fetch, and begin no other
+ * write; where the write fails, fail is due as if it had not told. After fail the core can only
+ * be destroyed: whoever goes on builds a new one from the store (I6). */
 #ifndef HB_ORDERING_ORDERING_H
 #define HB_ORDERING_ORDERING_H
 

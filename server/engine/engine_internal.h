@@ -38,6 +38,7 @@ struct hb_tuning {
   uint32_t key_page_bytes;         /* frames in a page [3.5 MiB] */
   uint32_t disk_look_ms;           /* free space is looked at so often, at most [100] */
   uint32_t disk_look_bytes;        /* or after so much was written [4 MiB] */
+  uint32_t fly_bytes;              /* the writer takes a commit that holds so much [128 KiB] */
   uint32_t reopen_retry_ms;        /* a lost store is tried again [1000] */
   hb_free_bytes_fn *free_bytes;    /* [statvfs] */
   void *free_context;

@@ -34,6 +34,7 @@ static struct hb_tuning tuning_of(const struct hb_tuning *given) {
   tuning.key_page_bytes = or_default(tuning.key_page_bytes, 7 << 19); /* 3.5 MiB */
   tuning.disk_look_ms = or_default(tuning.disk_look_ms, 100);
   tuning.reopen_retry_ms = or_default(tuning.reopen_retry_ms, 1000);
+  tuning.fly_bytes = or_default(tuning.fly_bytes, 128 << 10);
   tuning.disk_look_bytes = or_default(tuning.disk_look_bytes, 4 << 20);
   return tuning;
 }

@@ -73,11 +73,36 @@ static struct hb_stream *take_dirty(struct hb_sequencer *sequencer) {
   return stream;
 }
 
+static void unstage(struct hb_stream *stream) {
+  free(stream->staged);
+  stream->staged = NULL;
+}
+
 static void show_results(struct hb_engine *engine, struct hb_stream *results) {
   struct hb_share *share = &engine->sequencer.share;
   size_t blocks = 0;
   hb_stream_publish(results, &results->results_status, &blocks, &share->bytes);
   for (size_t i = 0; i < blocks; i++) share_push(share, results);
+}
+
+void hb_publish_stage(struct hb_engine *engine) {
+  struct hb_now now = hb_sequencer_now(engine);
+  for (struct hb_stream *stream = engine->sequencer.dirty; stream; stream = stream->next_dirty) {
+    if (stream->is_results) continue;
+    if (!stream->staged) stream->staged = hb_calloc(1, sizeof *stream->staged);
+    if (!hb_ordering_status(engine->sequencer.core, stream->id, now, stream->staged)) {
+      unstage(stream);
+    }
+  }
+}
+
+/* False: the core does not know the stream any more. */
+static bool take_status(struct hb_engine *engine, struct hb_stream *stream, struct hb_now now,
+                        struct hb_stream_status *out) {
+  if (!stream->staged) return hb_ordering_status(engine->sequencer.core, stream->id, now, out);
+  *out = *stream->staged;
+  unstage(stream);
+  return true;
 }
 
 static void show(struct hb_engine *engine, struct hb_stream *stream, struct hb_now now) {
@@ -87,7 +112,7 @@ static void show(struct hb_engine *engine, struct hb_stream *stream, struct hb_n
     show_results(engine, stream);
     return;
   }
-  if (!hb_ordering_status(engine->sequencer.core, stream->id, now, &status)) return;
+  if (!take_status(engine, stream, now, &status)) return;
   if (!stream->indexed_known && status.record.frozen) {
     stream->indexed_to = status.record.earliest; /* nothing is indexed yet */
     stream->indexed_known = true;
@@ -135,7 +160,10 @@ void hb_publish_reset(struct hb_engine *engine) {
 void hb_publish_done(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   struct hb_stream *stream;
-  while ((stream = take_dirty(sequencer)) != NULL) hb_stream_unref(stream);
+  while ((stream = take_dirty(sequencer)) != NULL) {
+    unstage(stream);
+    hb_stream_unref(stream);
+  }
   for (size_t i = 0; i < sequencer->share.count; i++) {
     struct hb_share *share = &sequencer->share;
     hb_stream_unref(share->ring[(share->head + i) & (share->cap - 1)]);

@@ -4,6 +4,8 @@
  *   take everything else: jobs, answered needs, fetched bundles, index rows, deletion steps
  *   hand needs and fetches to the readers
  *   decide, write once, fsync, publish, answer          (sequencer_write.c, publish.c)
+ *     or, where much is held: decide, hand to the writer; the rest of it when that is done, while
+ *     the next is decided                               (in_flight.c)
  *   what is due by time: fsync for ASYNC, served time, index rows
  *
  * Group commit comes by itself: what arrives while a write is on its way is taken by the next
@@ -24,11 +26,12 @@
 
 enum { COMMIT_BYTES = 16 << 20 };
 
-static void poke(void *context) {
-  struct hb_sequencer *sequencer = context;
+void hb_sequencer_poke(struct hb_sequencer *sequencer) {
   if (atomic_exchange(&sequencer->poked, true)) return;
   hb_mailbox_post(sequencer->inbox, &sequencer->poke);
 }
+
+static void poke(void *context) { hb_sequencer_poke(context); }
 
 void hb_sequencer_create(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
@@ -114,6 +117,7 @@ static void take_index_notes(struct hb_engine *engine) {
 static void take_deletions(struct hb_engine *engine) {
   struct hb_node *node;
   while ((node = hb_mailbox_take(engine->sequencer.deletions, SIZE_MAX, 0)) != NULL) {
+    (void)hb_in_flight_settle(engine);
     while (node) {
       struct hb_deletion *deletion = (struct hb_deletion *)node;
       node = node->next;
@@ -125,6 +129,7 @@ static void take_deletions(struct hb_engine *engine) {
 static void take_bundles(struct hb_engine *engine) {
   struct hb_node *node;
   while ((node = hb_mailbox_take(engine->sequencer.bundles, SIZE_MAX, 0)) != NULL) {
+    (void)hb_in_flight_settle(engine);
     while (node) {
       struct hb_processor_commit *commit = (struct hb_processor_commit *)node;
       node = node->next;
@@ -136,6 +141,7 @@ static void take_bundles(struct hb_engine *engine) {
 static void take_jobs(struct hb_engine *engine) {
   struct hb_node *node;
   while ((node = hb_mailbox_take(engine->sequencer.jobs, SIZE_MAX, 0)) != NULL) {
+    (void)hb_in_flight_settle(engine);
     while (node) {
       struct hb_job *job = (struct hb_job *)node;
       node = node->next;
@@ -161,7 +167,8 @@ static void take_rooms(struct hb_engine *engine) {
 
 static void hand_out(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
-  if (sequencer->failed) return;
+  if (sequencer->failed || sequencer->in_flight.on)
+    return; /* it may be about what is written now */
   struct hb_need *need;
   while ((need = hb_ordering_take_need(sequencer->core)) != NULL) {
     hb_append_call_waits(engine, need->batch->call, true);
@@ -184,7 +191,11 @@ bool hb_sequencer_answer(struct hb_engine *engine) {
   struct hb_batch *batch;
   bool any = false;
   while ((batch = hb_ordering_take_answered(sequencer->core)) != NULL) {
-    hb_engine_answer(engine, (struct hb_append *)batch);
+    if (sequencer->in_flight.on) {
+      hb_in_flight_keep(engine, batch);
+    } else {
+      hb_engine_answer(engine, (struct hb_append *)batch);
+    }
     any = true;
   }
   size_t bytes = hb_ordering_batch_bytes(sequencer->core);
@@ -199,6 +210,17 @@ static bool refuse(struct hb_engine *engine) {
   return hb_sequencer_answer(engine);
 }
 
+/* While a commit is on its way, the next is worth deciding once it is half as large: what comes
+ * meanwhile is in it then, and neither has to wait long for the other. */
+static bool is_worth_deciding(const struct hb_engine *engine) {
+  const struct hb_sequencer *sequencer = &engine->sequencer;
+  const struct hb_ordering *core = sequencer->core;
+  if (!hb_ordering_has_work(core)) return false;
+  if (!sequencer->in_flight.on || hb_writer_is_done(engine)) return true;
+  size_t ready = hb_ordering_batch_bytes(core) - hb_ordering_waiting_bytes(core);
+  return ready == 0 || ready >= sequencer->in_flight.bytes / 2;
+}
+
 /* Whether something was answered. */
 static bool decide(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
@@ -207,7 +229,7 @@ static bool decide(struct hb_engine *engine) {
   uint64_t now_ns = hb_clock_mono_ns();
   bool tick = now_ns >= sequencer->tick_due_ns;
   if (tick) sequencer->tick_due_ns = now_ns + engine->tuning.tick_ms * UINT64_C(1000000);
-  if (tick || hb_ordering_has_work(sequencer->core)) {
+  if (tick || is_worth_deciding(engine)) {
     const struct hb_commit *commit = hb_ordering_decide(sequencer->core, hb_sequencer_now(engine));
     if (commit && !hb_sequencer_write_commit(engine, commit)) return true;
   }
@@ -223,6 +245,7 @@ static void do_what_is_due(struct hb_engine *engine) {
   if (sequencer->unsynced && now_ns >= sequencer->sync_due_ns && !hb_sequencer_sync(engine)) return;
   if (hb_disk_stops_writes(engine)) return;
   if (sequencer->index_notes && now_ns >= sequencer->index_due_ns) {
+    if (!hb_in_flight_settle(engine)) return;
     (void)hb_sequencer_begin_rows(engine); /* puts the index rows itself */
     if (!hb_sequencer_apply_rows(engine, NULL)) return;
   }
@@ -239,7 +262,7 @@ static uint64_t next_due_ns(const struct hb_engine *engine) {
   if (sequencer->failed) return due;
   if (sequencer->unsynced && sequencer->sync_due_ns < due) due = sequencer->sync_due_ns;
   if (hb_disk_stops_writes(engine)) return due;
-  if (hb_ordering_has_work(sequencer->core)) return 0;
+  if (is_worth_deciding(engine)) return 0;
   if (sequencer->tick_due_ns < due) due = sequencer->tick_due_ns;
   if (sequencer->save_due_ns < due) due = sequencer->save_due_ns;
   if (sequencer->index_notes && sequencer->index_due_ns < due) due = sequencer->index_due_ns;
@@ -266,6 +289,7 @@ static bool is_finished(const struct hb_engine *engine) {
 
 static void turn(struct hb_engine *engine) {
   take_batches(engine, next_due_ns(engine));
+  if (hb_writer_is_done(engine)) (void)hb_in_flight_settle(engine);
   take_rooms(engine);
   take_needs(engine);
   take_fetched(engine);
@@ -286,6 +310,7 @@ static void *run(void *context) {
   struct hb_engine *engine = context;
   struct hb_sequencer *sequencer = &engine->sequencer;
   while (!is_finished(engine)) turn(engine);
+  (void)hb_in_flight_settle(engine);
   take_jobs(engine);
   take_rooms(engine);
   hb_append_call_rooms(engine, true);
@@ -308,6 +333,7 @@ static void set_times(struct hb_engine *engine) {
 void hb_sequencer_start(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   set_times(engine);
+  hb_writer_start(engine);
   hb_thread_start(&sequencer->thread, "hb-sequencer", run, engine);
   sequencer->started = true;
 }
@@ -316,8 +342,9 @@ void hb_sequencer_stop(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   if (!sequencer->started) return;
   atomic_store(&sequencer->stopping, true);
-  poke(sequencer);
+  hb_sequencer_poke(sequencer);
   pthread_join(sequencer->thread, NULL);
+  hb_writer_stop(engine);
   sequencer->started = false;
 }
 

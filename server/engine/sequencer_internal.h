@@ -19,6 +19,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/names_internal.h"
 #include "server/engine/stream_internal.h"
+#include "server/engine/writer_internal.h"
 #include "storage/store.h"
 #include "storage/write.h"
 
@@ -50,6 +51,15 @@ struct hb_share {
   size_t head;
   size_t count;
   size_t bytes;
+};
+
+/* A commit that the writer makes durable, while the next is decided. */
+struct hb_in_flight {
+  bool on;
+  uint64_t number;
+  size_t bytes;            /* of its batches */
+  struct hb_node *answers; /* batches that are answered once it is durable */
+  struct hb_node **answers_end;
 };
 
 enum { HB_WAITING_CALLS = 1024 };
@@ -91,6 +101,8 @@ struct hb_sequencer {
   uint64_t tick_due_ns;
   uint64_t save_due_ns;
   uint64_t look_due_ns; /* at processors that do not come back */
+  struct hb_writer writer;
+  struct hb_in_flight in_flight;
   size_t needs_out;
   size_t fetches_out;
   bool failed;        /* a write did: nothing is acknowledged until the core was built again (I6) */
@@ -100,6 +112,8 @@ struct hb_sequencer {
 };
 
 void hb_sequencer_create(struct hb_engine *engine);
+/* Any thread: the sequencer looks at everything again. */
+void hb_sequencer_poke(struct hb_sequencer *sequencer);
 void hb_sequencer_start(struct hb_engine *engine);
 /* Finish what was accepted, publish, save served time, end the thread. */
 void hb_sequencer_stop(struct hb_engine *engine);
@@ -114,7 +128,7 @@ void hb_sequencer_lose(struct hb_engine *engine, const struct hb_err *err);
 void hb_sequencer_drop_notes(struct hb_engine *engine);
 /* Go on with a new core after a failure. */
 void hb_sequencer_resume(struct hb_engine *engine);
-/* Hand back what the core has decided. */
+/* Hand back what the core has decided; while a commit is in flight, once that is durable. */
 bool hb_sequencer_answer(struct hb_engine *engine);
 
 /* ---- append.c: how batches come in and where they wait */
@@ -124,7 +138,21 @@ void hb_append_call_waits(struct hb_engine *engine, uint64_t call, bool waits);
 /* Call who waits for room, where there is some. `answered`: a batch left the core since. */
 void hb_append_call_rooms(struct hb_engine *engine, bool answered);
 
+/* ---- in_flight.c: a commit that is written while the next is decided */
+/* Hand the filled write to the writer. Nothing is in flight; the core was told. */
+void hb_in_flight_begin(struct hb_engine *engine, uint64_t number);
+/* Keep a batch that the core has decided until then. */
+void hb_in_flight_keep(struct hb_engine *engine, struct hb_batch *batch);
+/* Wait for it, publish, answer. Before anything else is written, shown or asked. False: it failed,
+ * which was dealt with. True where nothing is in flight. */
+bool hb_in_flight_settle(struct hb_engine *engine);
+
 /* ---- sequencer_write.c: all of these are false after a failed write, which was dealt with */
+/* How a write ended, which is dealt with where it failed. */
+bool hb_sequencer_wrote(struct hb_engine *engine, uint64_t number, enum hb_code code,
+                        const struct hb_err *err);
+/* Everything written is fsynced: publish it. */
+void hb_sequencer_note_synced(struct hb_engine *engine);
 /* Write a decision, report it to the core, publish what is durable. */
 bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit *commit);
 /* Begin a write of the engine's own rows; fill it, then apply it, fsynced. */
@@ -142,6 +170,9 @@ void hb_publish_touch(struct hb_engine *engine, uint64_t stream, uint64_t commit
 void hb_publish_touch_stream(struct hb_engine *engine, struct hb_stream *stream, uint64_t commit);
 /* Keep the blocks that the commit releases. Before hb_ordering_committed. */
 void hb_publish_keep(struct hb_engine *engine, const struct hb_commit *commit);
+/* What is shown of every stream that was touched is what the core knows now, also if it knows more
+ * by the time of hb_publish_all. */
+void hb_publish_stage(struct hb_engine *engine);
 /* Show all that was kept. Everything written is fsynced. */
 void hb_publish_all(struct hb_engine *engine);
 /* Give back what a deleted stream shares. */

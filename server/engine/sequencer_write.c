@@ -5,6 +5,9 @@
  * fsync follows within async_sync_ms, or as soon as as much as one commit may bring is unpublished.
  * Only an fsync publishes (I2).
  *
+ * A commit that holds much is handed to the writer, see in_flight.c; everything else is written
+ * here and waits until that is durable.
+ *
  * A write that fails for lack of space costs the store and the core, not the process; any other
  * failure, and that of a sync for whatever reason, ends it (I6). */
 #include "base/assert.h"
@@ -113,19 +116,25 @@ static void forget_writes(struct hb_engine *engine, uint64_t number) {
   }
 }
 
-static bool apply(struct hb_engine *engine, uint64_t number, bool sync, struct hb_err *err) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  struct hb_err own = {0};
-  hb_store_write_fn *store_write = atomic_load(&engine->store_write);
-  enum hb_code code = store_write(engine->store, sequencer->write, number, sync, &own);
-  hb_write_clear(sequencer->write);
+bool hb_sequencer_wrote(struct hb_engine *engine, uint64_t number, enum hb_code code,
+                        const struct hb_err *err) {
+  hb_write_clear(engine->sequencer.write);
   if (code == HB_OK) return true;
   if (code == HB_NO_SPACE) {
     forget_writes(engine, number);
-    hb_sequencer_lose(engine, &own);
+    hb_sequencer_lose(engine, err);
   } else {
-    hb_sequencer_fail(engine, &own);
+    hb_sequencer_fail(engine, err);
   }
+  return false;
+}
+
+static bool apply(struct hb_engine *engine, uint64_t number, bool sync, struct hb_err *err) {
+  HB_ASSERT(!engine->sequencer.in_flight.on);
+  struct hb_err own = {0};
+  hb_store_write_fn *store_write = atomic_load(&engine->store_write);
+  enum hb_code code = store_write(engine->store, engine->sequencer.write, number, sync, &own);
+  if (hb_sequencer_wrote(engine, number, code, &own)) return true;
   (void)hb_err_failed(err);
   return false;
 }
@@ -137,13 +146,33 @@ static void note_unsynced(struct hb_engine *engine) {
   sequencer->sync_due_ns = hb_clock_mono_ns() + engine->async_sync_ms * UINT64_C(1000000);
 }
 
-static void note_synced(struct hb_engine *engine) {
+void hb_sequencer_note_synced(struct hb_engine *engine) {
   engine->sequencer.unsynced = false;
   hb_publish_all(engine);
 }
 
+/* A commit that holds much is followed by others that hold much, and to hold an event is what takes
+ * the core longest: as long as its way to the disk. Where little is held the next commit is decided
+ * at once, and the way over another thread would only cost. Rows of `unprocessed` are looked for by
+ * processors as soon as they are told. */
+static bool may_fly(const struct hb_engine *engine, const struct hb_commit *commit) {
+  uint64_t held = 0;
+  for (size_t i = 0; i < commit->bundles_count; i++) held += commit->bundles[i].block->size;
+  return commit->durable && commit->unprocessed_count == 0 && held >= engine->tuning.fly_bytes;
+}
+
+/* The core is told before it is written; in_flight.c has what follows from that. */
+static void fly(struct hb_engine *engine, const struct hb_commit *commit) {
+  uint64_t number = commit->number;
+  hb_publish_keep(engine, commit);
+  hb_ordering_committed(engine->sequencer.core, commit);
+  hb_publish_stage(engine);
+  hb_in_flight_begin(engine, number);
+}
+
 bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit *commit) {
   struct hb_sequencer *sequencer = &engine->sequencer;
+  if (!hb_in_flight_settle(engine)) return false;
   if (hb_commit_is_empty(commit)) {
     hb_ordering_committed(sequencer->core, commit);
     return true;
@@ -152,13 +181,17 @@ bool hb_sequencer_write_commit(struct hb_engine *engine, const struct hb_commit 
   hb_disk_note_write(engine, put_events(sequencer->write, commit));
   put_state(sequencer->write, commit);
   put_extras(engine, commit->number);
+  if (may_fly(engine, commit)) {
+    fly(engine, commit);
+    return true;
+  }
   if (!apply(engine, commit->number, commit->durable, NULL)) return false;
   hb_publish_keep(engine, commit);
   hb_processors_note_moved(engine, commit);
   bool durable = commit->durable;
   hb_ordering_committed(sequencer->core, commit);
   if (durable) {
-    note_synced(engine);
+    hb_sequencer_note_synced(engine);
     return true;
   }
   note_unsynced(engine);
@@ -173,6 +206,7 @@ void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_com
     hb_processor_answer(processor, HB_BUNDLE_GONE);
     return;
   }
+  HB_ASSERT(!sequencer->in_flight.on || sequencer->failed);
   if (sequencer->failed || commit->epoch != atomic_load(&engine->store_epoch)) {
     hb_processor_answer(processor, HB_BUNDLE_LOST);
     return;
@@ -203,7 +237,7 @@ void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_com
   bool durable = commit->durable;
   hb_processor_answer(processor, HB_BUNDLE_WRITTEN); /* `commit` may be gone from here on */
   if (durable) {
-    note_synced(engine);
+    hb_sequencer_note_synced(engine);
   } else {
     note_unsynced(engine);
     if (sequencer->unpublished_bytes >= UNPUBLISHED_BYTES_MAX) (void)hb_sequencer_sync(engine);
@@ -211,7 +245,7 @@ void hb_sequencer_write_bundle(struct hb_engine *engine, struct hb_processor_com
 }
 
 struct hb_write *hb_sequencer_begin_rows(struct hb_engine *engine) {
-  HB_ASSERT(!engine->sequencer.failed);
+  HB_ASSERT(!engine->sequencer.failed && !engine->sequencer.in_flight.on);
   HB_ASSERT(hb_write_is_empty(engine->sequencer.write));
   return engine->sequencer.write;
 }
@@ -221,14 +255,16 @@ bool hb_sequencer_apply_rows(struct hb_engine *engine, struct hb_err *err) {
   uint64_t number = hb_ordering_take_number(sequencer->core);
   put_extras(engine, number);
   if (!apply(engine, number, true, err)) return false;
-  note_synced(engine);
+  hb_sequencer_note_synced(engine);
   return true;
 }
 
 bool hb_sequencer_sync(struct hb_engine *engine) {
   struct hb_err err = {0};
+  if (!hb_in_flight_settle(engine)) return false;
+  if (!engine->sequencer.unsynced) return true; /* that synced it */
   if (hb_store_sync(engine->store, &err) == HB_OK) {
-    note_synced(engine);
+    hb_sequencer_note_synced(engine);
     return true;
   }
   hb_sequencer_fail(engine, &err);
@@ -237,6 +273,7 @@ bool hb_sequencer_sync(struct hb_engine *engine) {
 
 bool hb_sequencer_save_served(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
+  if (!hb_in_flight_settle(engine)) return false;
   uint64_t number = hb_ordering_take_number(sequencer->core);
   put_extras(engine, number);
   if (!apply(engine, number, false, NULL)) return false;

@@ -44,7 +44,7 @@ void hb_stream_unref(struct hb_stream *stream) {
   HB_ASSERT(before > 0);
   if (before > 1) return;
   HB_ASSERT(!stream->armed && !stream->idle);
-  HB_ASSERT(!stream->dirty && !stream->part);
+  HB_ASSERT(!stream->dirty && !stream->part && !stream->staged);
   hb_tail_done(&stream->tail);
   hb_tail_done(&stream->unpublished);
   pthread_cond_destroy(&stream->settled);

@@ -61,13 +61,14 @@ struct hb_stream {
   struct hb_tail tail;
 
   /* Sequencer's thread only. */
-  struct hb_stream_config stored; /* as in the store: 0 = the server's default */
-  struct hb_tail unpublished;     /* released, not fsynced yet */
-  bool indexed_known;             /* indexed_to is valid */
-  int64_t indexed_to;             /* written, perhaps not fsynced yet */
-  uint64_t touched;               /* number of the last write that touches the stream */
-  bool dirty;                     /* in the sequencer's list of streams to publish */
-  struct hb_stream *next_dirty;   /* reference while dirty */
+  struct hb_stream_config stored;  /* as in the store: 0 = the server's default */
+  struct hb_tail unpublished;      /* released, not fsynced yet */
+  bool indexed_known;              /* indexed_to is valid */
+  int64_t indexed_to;              /* written, perhaps not fsynced yet */
+  uint64_t touched;                /* number of the last write that touches the stream */
+  bool dirty;                      /* in the sequencer's list of streams to publish */
+  struct hb_stream *next_dirty;    /* reference while dirty */
+  struct hb_stream_status *staged; /* owned: what is shown next, if not what the core knows then */
 
   /* A processor's results are read as a stream is. Immutable once it is shared. */
   bool is_results;

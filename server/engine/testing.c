@@ -43,6 +43,7 @@ void rig_init_at(struct rig *rig, const char *path) {
   rig->tuning.tick_ms = 50;
   rig->tuning.index_idle_ms = 20;
   rig->tuning.index_nap_ms = 5;
+  rig->tuning.fly_bytes = 1; /* whatever holds an event goes by way of the writer */
   pthread_mutex_init(&rig->mutex, NULL);
   pthread_cond_init(&rig->changed, NULL);
 }

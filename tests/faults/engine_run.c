@@ -29,7 +29,7 @@ struct worker {
 };
 
 /* Small, so that a short run has many blocks, bundles, index files, and releases that go on. */
-static void tune(struct rig *rig) {
+static void tune(struct rig *rig, uint64_t seed) {
   rig->limits.wal_bytes_max = 96 << 10;
   rig->async_sync_ms = 3;
   rig->tuning.core = (struct hb_ordering_options){.release_stream_bytes = 16 << 10,
@@ -42,6 +42,7 @@ static void tune(struct rig *rig) {
   rig->tuning.index_nap_ms = 1;
   rig->tuning.index_retry_ms = 5;
   rig->tuning.save_ms = 50;
+  if (seed % 2) rig->tuning.fly_bytes = UINT32_MAX; /* every write by the sequencer itself */
 }
 
 /* As main does: the process ends. */
@@ -52,7 +53,7 @@ static void on_fatal(void *context, const struct hb_err *err) {
 
 static enum hb_code open_engine(struct worker *worker, const char *path, struct hb_err *err) {
   rig_init_at(&worker->rig, path);
-  tune(&worker->rig);
+  tune(&worker->rig, worker->input->seed);
   struct hb_engine_options options = {.data_dir = worker->rig.path,
                                       .limits = worker->rig.limits,
                                       .async_sync_ms = worker->rig.async_sync_ms,
