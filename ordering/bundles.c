@@ -113,8 +113,16 @@ int64_t hb_bundle_sequence(const struct hb_held_bundle *bundle, uint32_t index) 
   return hb_block_sequence(&bundle->block, index - bundle->base);
 }
 
-struct hb_receipt hb_bundle_receipt(const struct hb_held_bundle *bundle, uint32_t index) {
-  return hb_block_receipt(&bundle->block, index - bundle->base);
+struct hb_receipt hb_bundle_receipt(struct hb_held_bundle *bundle, uint32_t index) {
+  return hb_block_receipt_near(&bundle->block, index - bundle->base, &bundle->run);
+}
+
+void hb_bundle_expect(const struct hb_held_bundle *bundle, uint32_t index) {
+  hb_block_expect(&bundle->block, index - bundle->base, bundle->run);
+}
+
+void hb_bundle_expect_frame(const struct hb_held_bundle *bundle, uint32_t index) {
+  hb_block_expect_frame(&bundle->block, index - bundle->base);
 }
 
 /* ---- what waits */

@@ -311,7 +311,10 @@ void hb_bundle_spill(struct hb_ordering *core, struct hb_core_stream *stream, ui
 /* Of a bundle in memory. */
 struct hb_slice hb_bundle_frame(const struct hb_held_bundle *bundle, uint32_t index);
 int64_t hb_bundle_sequence(const struct hb_held_bundle *bundle, uint32_t index);
-struct hb_receipt hb_bundle_receipt(const struct hb_held_bundle *bundle, uint32_t index);
+struct hb_receipt hb_bundle_receipt(struct hb_held_bundle *bundle, uint32_t index);
+/* See hb_block_expect; for an event that waits and is in memory. */
+void hb_bundle_expect(const struct hb_held_bundle *bundle, uint32_t index);
+void hb_bundle_expect_frame(const struct hb_held_bundle *bundle, uint32_t index);
 /* The lowest `count` of what waits were taken out; keeps low and live_bytes. */
 void hb_bundle_advance(struct hb_core_stream *stream, uint32_t slot, uint32_t count);
 bool hb_bundle_is_sparse(const struct hb_core_stream *stream, const struct hb_held_bundle *bundle);

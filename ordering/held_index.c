@@ -68,6 +68,13 @@ bool hb_held_front(const struct hb_held_index *index, struct hb_held_run *out) {
   return true;
 }
 
+bool hb_held_ahead(const struct hb_held_index *index, uint32_t ahead, struct hb_held_run *out) {
+  struct hb_place place = {.at = ahead};
+  if (!hb_pages_valid(&index->runs, place)) return false;
+  *out = run_of(hb_pages_at(&index->runs, place));
+  return true;
+}
+
 void hb_held_pop(struct hb_held_index *index, uint32_t count) {
   struct hb_span *front = hb_pages_front(&index->runs);
   HB_ASSERT(front && count <= front->held.length);

@@ -32,6 +32,8 @@ bool hb_held_insert(struct hb_held_index *index, struct hb_held_run run);
 /* The run that holds `sequence`. */
 bool hb_held_find(struct hb_held_index *index, int64_t sequence, struct hb_held_run *out);
 bool hb_held_front(const struct hb_held_index *index, struct hb_held_run *out);
+/* The run that comes `ahead` runs after the first; false where that is not known at once. */
+bool hb_held_ahead(const struct hb_held_index *index, uint32_t ahead, struct hb_held_run *out);
 /* Remove the lowest `count` events, which all lie in the first run. */
 void hb_held_pop(struct hb_held_index *index, uint32_t count);
 /* Remove the whole run that starts at `start`, which must be there. */

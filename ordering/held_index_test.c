@@ -65,6 +65,12 @@ static void pops_from_the_front(void **state) {
   hb_held_pop(&index, 3);
   struct hb_held_run front;
   assert_true(hb_held_front(&index, &front));
+  struct hb_held_run ahead;
+  assert_true(hb_held_ahead(&index, 0, &ahead));
+  assert_int_equal(ahead.start, front.start);
+  assert_true(hb_held_ahead(&index, 1, &ahead));
+  assert_int_equal(ahead.start, INT64_MAX - 1);
+  assert_false(hb_held_ahead(&index, 2, &ahead));
   assert_int_equal(front.start, INT64_MIN + 3);
   assert_int_equal(front.index, 10);
   assert_int_equal(front.length, 1);

@@ -85,11 +85,27 @@ static void drop_drained(struct hb_walk *walk) {
   core->dropping_count = 0;
 }
 
+/* Runs of few events lie scattered over as many bundles as arrived in the width of the disorder,
+ * and each would wait for memory several times. */
+static void expect_runs(const struct hb_core_stream *stream) {
+  enum { AHEAD_PLACE = 12, AHEAD_FRAME = 6 };
+  struct hb_held_run run;
+  if (hb_held_ahead(&stream->held, AHEAD_PLACE, &run)) {
+    const struct hb_held_bundle *bundle = &stream->bundles[run.slot];
+    if (hb_bundle_is_resident(bundle)) hb_bundle_expect(bundle, run.index);
+  }
+  if (hb_held_ahead(&stream->held, AHEAD_FRAME, &run)) {
+    const struct hb_held_bundle *bundle = &stream->bundles[run.slot];
+    if (hb_bundle_is_resident(bundle)) hb_bundle_expect_frame(bundle, run.index);
+  }
+}
+
 /* The held events of the lowest run. False: stop. */
 static bool take_held(struct hb_walk *walk, const struct hb_held_run *run) {
   struct hb_held_bundle *bundle = &walk->stream->bundles[run->slot];
   if (!hb_bundle_is_resident(bundle)) return false;
   HB_ASSERT(bundle->next == run->index);
+  expect_runs(walk->stream);
   uint32_t taken = 0;
   bool more = true;
   for (; taken < run->length && walk->at < walk->stream->release_limit; taken++) {

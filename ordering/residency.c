@@ -25,7 +25,7 @@ static bool is_next(const struct hb_core_stream *stream, const struct hb_held_bu
 
 /* Keep only the tail that waits, where at least half of what is in memory is drained. */
 static void cut_tail(struct hb_ordering *core, struct hb_core_stream *stream, uint32_t slot) {
-  const struct hb_held_bundle *bundle = &stream->bundles[slot];
+  struct hb_held_bundle *bundle = &stream->bundles[slot];
   uint32_t live = bundle->count - bundle->next;
   if ((bundle->count - bundle->base) / 2 < live) return;
   hb_reserve((void **)&core->entries, &core->entries_cap, live, sizeof *core->entries);

@@ -143,7 +143,7 @@ static void put_in(struct hb_ordering *core, struct hb_core_stream *stream, size
   hold.sorted = sorted;
   for (size_t i = 0; i < count; i++) {
     const struct hb_item *item = &core->due[i];
-    const struct hb_held_bundle *bundle = &stream->bundles[item->batch];
+    struct hb_held_bundle *bundle = &stream->bundles[item->batch];
     struct hb_slice frame = hb_bundle_frame(bundle, item->index);
     struct hb_block_entry entry = {.sequence = item->sequence,
                                    .frame = frame.data,

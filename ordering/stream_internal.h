@@ -36,6 +36,7 @@ struct hb_held_bundle {
   uint32_t base;      /* of the event that is first in `block`: memory may hold the tail only */
   uint32_t candidate; /* its place in stream->candidates + 1; 0 = not there */
   uint32_t next_free; /* in the list of unused slots */
+  uint32_t run;       /* see hb_block_receipt_near */
   size_t disk_bytes;
   size_t live_bytes;      /* frames of what waits */
   int64_t low;            /* the lowest sequence that waits */

@@ -66,5 +66,12 @@ struct hb_slice hb_block_frames(const struct hb_block *block, uint32_t first, ui
 /* Index of the first event with sequence >= `sequence`; count where there is none. */
 uint32_t hb_block_find(const struct hb_block *block, int64_t sequence);
 struct hb_receipt hb_block_receipt(const struct hb_block *block, uint32_t index);
+/* The same for who goes up: `run` remembers where the last one was, any value is right. */
+struct hb_receipt hb_block_receipt_near(const struct hb_block *block, uint32_t index,
+                                        uint32_t *run);
+/* What reading the event at `index` will touch is asked for, so that it is in the cache by then:
+ * what tells where it lies, and, some reads later, its frame. `run` as above. */
+void hb_block_expect(const struct hb_block *block, uint32_t index, uint32_t run);
+void hb_block_expect_frame(const struct hb_block *block, uint32_t index);
 
 #endif

@@ -177,11 +177,17 @@ uint32_t hb_block_find(const struct hb_block *block, int64_t sequence) {
   return low;
 }
 
-struct hb_receipt hb_block_receipt(const struct hb_block *block, uint32_t index) {
-  HB_ASSERT(index < block->count);
+static struct hb_receipt receipt_at(const struct hb_block *block, size_t at) {
+  const uint8_t *run = block->receipts.data + at * HB_RUN_SIZE;
+  return (struct hb_receipt){.received_ms = hb_get_u64_le(run + HB_RUN_AT_RECEIVED),
+                             .peer = hb_get_u32_le(run + HB_RUN_AT_PEER)};
+}
+
+/* The first run that ends above the index. */
+static size_t find_run(const struct hb_block *block, uint32_t index) {
   size_t low = 0;
   size_t high = block->receipts.size / HB_RUN_SIZE - 1;
-  while (low < high) { /* the first run that ends above the index */
+  while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (run_end(block, middle) <= index) {
       low = middle + 1;
@@ -189,7 +195,41 @@ struct hb_receipt hb_block_receipt(const struct hb_block *block, uint32_t index)
       high = middle;
     }
   }
-  const uint8_t *run = block->receipts.data + low * HB_RUN_SIZE;
-  return (struct hb_receipt){.received_ms = hb_get_u64_le(run + HB_RUN_AT_RECEIVED),
-                             .peer = hb_get_u32_le(run + HB_RUN_AT_PEER)};
+  return low;
+}
+
+static bool is_run_of(const struct hb_block *block, size_t run, uint32_t index) {
+  if (run >= block->receipts.size / HB_RUN_SIZE || run_end(block, run) <= index) return false;
+  return run == 0 || run_end(block, run - 1) <= index;
+}
+
+struct hb_receipt hb_block_receipt(const struct hb_block *block, uint32_t index) {
+  HB_ASSERT(index < block->count);
+  return receipt_at(block, find_run(block, index));
+}
+
+struct hb_receipt hb_block_receipt_near(const struct hb_block *block, uint32_t index,
+                                        uint32_t *run) {
+  HB_ASSERT(index < block->count);
+  size_t at = *run;
+  if (!is_run_of(block, at, index)) at++;
+  if (!is_run_of(block, at, index)) at = find_run(block, index);
+  *run = (uint32_t)at;
+  return receipt_at(block, at);
+}
+
+void hb_block_expect(const struct hb_block *block, uint32_t index, uint32_t run) {
+  __builtin_prefetch(block->offsets + (size_t)index * HB_BLOCK_OFFSET_SIZE);
+  if (block->sequences) {
+    __builtin_prefetch(block->sequences + (size_t)index * HB_BLOCK_SEQUENCE_SIZE);
+  }
+  if (run < block->receipts.size / HB_RUN_SIZE) {
+    __builtin_prefetch(block->receipts.data + (size_t)run * HB_RUN_SIZE);
+  }
+}
+
+void hb_block_expect_frame(const struct hb_block *block, uint32_t index) {
+  enum { LINE = 64, LINES = 3 }; /* the processor goes on by itself in longer ones */
+  const uint8_t *frame = hb_block_frame(block, index).data;
+  for (int line = 0; line < LINES; line++) __builtin_prefetch(frame + line * LINE);
 }

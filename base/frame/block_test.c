@@ -34,6 +34,21 @@ static struct hb_block decoded(const struct hb_bytes *bytes) {
   return block;
 }
 
+/* Upwards, downwards and from anywhere: what is remembered only makes it quicker. */
+static void check_receipts_near(const struct hb_block *block,
+                                const struct hb_block_entry *entries) {
+  uint32_t up = 0, down = UINT32_MAX, any = 7;
+  for (uint32_t i = 0; i < block->count; i++) {
+    uint32_t at[3] = {i, block->count - 1 - i, i * 31 % block->count};
+    uint32_t *runs[3] = {&up, &down, &any};
+    for (int k = 0; k < 3; k++) {
+      struct hb_receipt receipt = hb_block_receipt_near(block, at[k], runs[k]);
+      assert_int_equal(receipt.received_ms, entries[at[k]].receipt.received_ms);
+      assert_int_equal(receipt.peer, entries[at[k]].receipt.peer);
+    }
+  }
+}
+
 static void check_entries(const struct hb_block *block, const struct hb_block_entry *entries,
                           uint32_t count) {
   assert_int_equal(block->count, count);
@@ -47,6 +62,7 @@ static void check_entries(const struct hb_block *block, const struct hb_block_en
     assert_int_equal(receipt.peer, entry->receipt.peer);
     assert_int_equal(hb_block_find(block, entry->sequence), i);
   }
+  check_receipts_near(block, entries);
 }
 
 /* The layout is a promise to every store there is: these bytes may never change. */
