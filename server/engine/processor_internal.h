@@ -79,7 +79,7 @@ struct hb_processor {
   bool kicked;                       /* the second of these, or there is space again */
   struct hb_buf refused;             /* events of the stream, for statuses: refusals.c */
   struct hb_buf copies;              /* keys of which a copy was kept, ... */
-  bool copies_lost;                  /* ... or any key: processor_wait.c */
+  bool copies_lost;                  /* ... or any key: processor_copies.c */
   bool retries_open;                 /* its thread takes them */
   struct hb_retry *retries;          /* asked for; in order, the first may be under way */
   enum hb_bundle_fate fate;
@@ -248,9 +248,11 @@ HB_MUST_CHECK bool hb_processor_call_end(struct hb_processor *processor);
 bool hb_processor_work_on_blocked(struct hb_processor *processor, int64_t frontier);
 /* There is more of that to do. */
 bool hb_processor_has_blocked_work(const struct hb_processor *processor);
+/* ---- processor_copies.c */
 /* Copies were kept: who waits for them looks. Sequencer's thread. */
 void hb_processors_note_copies(struct hb_engine *engine, const struct hb_stream *stream,
                                const struct hb_batch *batch);
+/* ---- processor_retry.c */
 /* The thread begins; it is about to end: who waits is answered. */
 void hb_processor_open_retries(struct hb_processor *processor);
 void hb_processor_close_retries(struct hb_processor *processor);
