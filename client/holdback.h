@@ -336,6 +336,20 @@ HOLDBACK_API int holdback_retry_blocked(struct holdback_client *client, const ch
                                         const char *processor, const struct holdback_bytes *key,
                                         struct holdback_retried *out, struct holdback_error *error);
 
+/* What came of a key that was to go on without the event that it waited at. */
+struct holdback_skipped {
+  int64_t skipped;     /* its sequence */
+  bool has_blocked_at; /* a later one failed: the key waits again */
+  int64_t blocked_at;
+  uint64_t blocked; /* keys of the processor that wait now */
+};
+/* Let a key go on without the event that it waits at; `sequence` NULL: whichever that is, else only
+ * that one. Waits until the key has caught up, or waits again. */
+HOLDBACK_API int holdback_skip_blocked(struct holdback_client *client, const char *stream,
+                                       const char *processor, struct holdback_bytes key,
+                                       const int64_t *sequence, struct holdback_skipped *out,
+                                       struct holdback_error *error);
+
 /* How a key stands with a processor that keeps statuses. */
 struct holdback_key_status {
   int64_t position; /* in a subscription: among the statuses told, from 0 */

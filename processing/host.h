@@ -120,6 +120,10 @@ enum hb_host_result hb_host_catch_up(struct hb_host *host, struct hb_blocked_key
                                      const struct hb_event *event, int64_t position,
                                      struct hb_err *err);
 
+/* It waits, and is to wait no more: the key goes on without the event that failed, which stays kept
+ * with its reason; what was passed over follows. DONE or FULL; after DONE `key` may be gone. */
+enum hb_host_result hb_host_give_up(struct hb_host *host, struct hb_blocked_key *key);
+
 /* There was nothing for the processor between the place and `position`. */
 void hb_host_skip_to(struct hb_host *host, int64_t position);
 
@@ -152,7 +156,8 @@ struct hb_bundle {
   struct hb_result_block *told; /* consecutive; likewise, of the statuses that are told */
   size_t told_count;
   struct hb_processor_place place;
-  bool got_on; /* a call of user code that did not fail is in it, or a part of one */
+  bool got_on;  /* a call of user code that did not fail is in it, or a part of one */
+  bool gave_up; /* a key goes on without an event: to be durable before that is told */
 };
 
 /* True: something happened since the last commit. */

@@ -62,6 +62,7 @@ struct hb_host {
   struct hb_buf end_key;
   bool touched; /* since the last commit */
   bool got_on;  /* likewise: see hb_bundle */
+  bool gave_up; /* likewise */
   struct hb_cache cache;
   struct hb_statuses statuses;
   struct hb_event_timers timers;

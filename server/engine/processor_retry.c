@@ -1,5 +1,9 @@
-/* Decides who is told of what came of a retry that was asked for: asked on any thread, begun, ended
- * and answered on the processor's, one at a time, in the order in which they were asked for. */
+/* Decides what is done where somebody asks for keys that wait to be tried again, or for one to go
+ * on without its event, and who is told of what came of it: asked on any thread, begun, ended and
+ * answered on the processor's, one at a time, in the order in which they were asked for.
+ *
+ * An event is given up only where the key waits at it when its turn comes: a sequence that is given
+ * with the key guards against one that the asker has not seen fail. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -61,6 +65,8 @@ void hb_engine_retry_blocked(struct hb_engine *engine, struct hb_stream *stream,
   retry->begun = false;
   retry->tried = retry->good = retry->blocked = 0;
   retry->why[0] = '\0';
+  retry->is_blocked = false;
+  retry->given_up = retry->blocked_at = 0;
   retry->error = (struct hb_err){0};
   struct hb_processor *processor = hb_processors_find(engine, stream->id, retry->name);
   if (!processor) {
@@ -82,6 +88,34 @@ static bool is_meant(const struct hb_retry *retry, const struct hb_blocked_key *
   return waits && (!retry->has_key || hb_slice_equal(retry->key, key->row.key));
 }
 
+static void look_again(struct hb_retry *retry, struct hb_blocked *blocked) {
+  for (size_t i = 0; i < blocked->count; i++) {
+    struct hb_blocked_key *key = blocked->items[i];
+    if (!is_meant(retry, key)) continue;
+    hb_blocked_look(key, true);
+    key->asked = true;
+    retry->tried++;
+  }
+}
+
+/* While a good event is half committed, or what waited is run, there is nothing to give up. */
+static enum hb_code give_up(struct hb_retry *retry, const struct hb_blocked *blocked) {
+  struct hb_blocked_key *key = hb_blocked_find(blocked, retry->key);
+  if (!key || key->row.phase != HB_BLOCKED_WAITS) {
+    return hb_err_set(&retry->error, HB_PRECONDITION, "KEY_NOT_BLOCKED",
+                      "key waits at no event that failed in processor '%s'", retry->name);
+  }
+  if (retry->has_sequence && retry->sequence != key->row.sequence) {
+    return hb_err_set(&retry->error, HB_PRECONDITION, "KEY_BLOCKED_ELSEWHERE",
+                      "sequence %" PRId64 " is not where the key waits in processor '%s': %" PRId64,
+                      retry->sequence, retry->name, key->row.sequence);
+  }
+  key->given_up = key->asked = true;
+  retry->tried = 1;
+  retry->given_up = key->row.sequence;
+  return HB_OK;
+}
+
 void hb_retry_begin(struct hb_processor *processor) {
   pthread_mutex_lock(&processor->mutex);
   struct hb_retry *retry = processor->retries;
@@ -90,12 +124,11 @@ void hb_retry_begin(struct hb_processor *processor) {
   pthread_mutex_unlock(&processor->mutex);
   if (!begins) return;
   struct hb_blocked *blocked = hb_host_blocked(processor->host);
-  for (size_t i = 0; i < blocked->count; i++) {
-    struct hb_blocked_key *key = blocked->items[i];
-    if (!is_meant(retry, key)) continue;
-    hb_blocked_look(key, true);
-    key->asked = true;
-    retry->tried++;
+  if (!retry->gives_up) {
+    look_again(retry, blocked);
+  } else if (give_up(retry, blocked) != HB_OK) {
+    retry = take_first(processor, true);
+    retry->done(retry);
   }
 }
 
@@ -110,6 +143,9 @@ bool hb_retry_end(struct hb_processor *processor) {
   }
   retry->good = retry->tried - bad;
   retry->blocked = blocked->count;
+  const struct hb_blocked_key *key = retry->has_key ? hb_blocked_find(blocked, retry->key) : NULL;
+  retry->is_blocked = key && key->row.phase == HB_BLOCKED_WAITS;
+  retry->blocked_at = retry->is_blocked ? key->row.sequence : 0;
   if (bad > 0) {
     int64_t at;
     struct hb_slice why = hb_host_failure(processor->host, &at);

@@ -2,8 +2,9 @@
  *
  * Each copy (processor_copies.c) is tried once by itself, when the key begins to wait or when a
  * copy comes; all of them, and the failed event too, when the thread begins (code may be another
- * one by now) or when it is asked for (processor_retry.c). A good one found, the key's events that
- * the place went past are taken from the key's list, a page at a time.
+ * one by now) or when it is asked for (processor_retry.c). A good one found, or the failed one
+ * given up, which is only done when it is asked for, the key's events that the place went past are
+ * taken from the key's list, a page at a time.
  *
  * It is the work of each second turn, a bundle of new events that of the others. While results of a
  * new event are half committed nothing is done here, so that they stay together. */
@@ -51,10 +52,19 @@ static void try_copies(struct hb_feeding *feeding, struct hb_blocked_key *key) {
   key->try_copies = false;
 }
 
+static void give_up(struct hb_feeding *feeding, struct hb_blocked_key *key) {
+  struct hb_err err = {0};
+  hb_processor_call_begin(feeding->processor, hb_clock_mono_ms());
+  enum hb_host_result result = hb_host_give_up(feeding->processor->host, key);
+  (void)hb_feeding_go_on(feeding, result, &err);
+}
+
 static void look_for_good_one(struct hb_feeding *feeding, struct hb_blocked_key *key) {
   if (key->row.phase == HB_BLOCKED_CHOSEN) {
     uint64_t hash = key->row.copy;
     (void)try_one(feeding, key, key->row.is_copy ? &hash : NULL);
+  } else if (key->given_up) {
+    give_up(feeding, key);
   } else if (key->try_failed) {
     (void)try_one(feeding, key, NULL);
   } else {

@@ -25,6 +25,7 @@ extern const struct hb_method hb_method_read_key;
 extern const struct hb_method hb_method_reflection_v1;
 extern const struct hb_method hb_method_reflection_v1alpha;
 extern const struct hb_method hb_method_seal_stream;
+extern const struct hb_method hb_method_skip_blocked_key;
 extern const struct hb_method hb_method_subscribe;
 extern const struct hb_method hb_method_update_stream;
 extern const struct hb_method hb_method_verify_store;
