@@ -154,7 +154,7 @@ static bool see(struct hb_gap_keys_page *page, struct seen *seen, size_t pages) 
     for (size_t i = 0; i < page->count; i++) {
       memset(last, 0, sizeof last);
       memcpy(last, keys[i].key.data, keys[i].key.size);
-      seen->times[atoi(strpbrk(last, "0123456789"))]++;
+      seen->times[strtol(strpbrk(last, "0123456789"), NULL, 10)]++;
       assert_int_equal(keys[i].complete_to, 0);
       assert_int_equal(keys[i].gap.end, 1);
     }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cmd/base64.h"
 #include "client/cmd/command.h"
 #include "client/cmd/exit.h"
 #include "client/cmd/output.h"
@@ -103,15 +102,10 @@ static int run(const struct common *before, int argc, char **argv) {
   struct options options = {.common = *before};
   (void)argp_parse(&argp, argc, argv, 0, NULL, &options);
   struct hb_buf decoded = {0};
-  struct holdback_bytes key = {options.key, strlen(options.key)};
-  if (options.is_base64) {
-    size_t at = 0;
-    if (!base64_decode(&decoded, hb_slice_text(options.key), &at)) {
-      fprintf(stderr, "holdback unprocessed skip: '%s' is not base64 at character %zu\n",
-              options.key, at + 1);
-      return EXIT_USAGE;
-    }
-    key = (struct holdback_bytes){decoded.data, decoded.size};
+  struct holdback_bytes key = {0};
+  if (!command_take_key("holdback unprocessed skip", options.key, options.is_base64, &decoded,
+                        &key)) {
+    return EXIT_USAGE;
   }
   int code = skip(&options, key);
   hb_buf_done(&decoded);
