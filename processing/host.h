@@ -121,8 +121,10 @@ enum hb_host_result hb_host_catch_up(struct hb_host *host, struct hb_blocked_key
                                      struct hb_err *err);
 
 /* It waits, and is to wait no more: the key goes on without the event that failed, which stays kept
- * with its reason; what was passed over follows. DONE or FULL; after DONE `key` may be gone. */
-enum hb_host_result hb_host_give_up(struct hb_host *host, struct hb_blocked_key *key);
+ * with its reason; what was passed over follows. DONE, FULL or ERROR; after DONE `key` may be gone.
+ */
+enum hb_host_result hb_host_give_up(struct hb_host *host, struct hb_blocked_key *key,
+                                    struct hb_err *err);
 
 /* There was nothing for the processor between the place and `position`. */
 void hb_host_skip_to(struct hb_host *host, int64_t position);

@@ -115,6 +115,7 @@ struct hb_status_change {
   bool failed;
   bool made_good; /* it is done in place of one that had failed */
   bool passed;    /* nothing is done but that it came */
+  bool given_up;  /* nothing is done but that the key waits no more; without `event` */
   uint64_t results;
 };
 HB_MUST_CHECK enum hb_code hb_status_note(struct hb_host *host,

@@ -100,9 +100,12 @@ enum hb_host_result hb_host_try(struct hb_host *host, struct hb_blocked_key *key
 
 /* Where some results of a good event are committed, and code that is another one by now fails at
  * the rest, those stay: none of them is repeated or taken back. */
-enum hb_host_result hb_host_give_up(struct hb_host *host, struct hb_blocked_key *key) {
+enum hb_host_result hb_host_give_up(struct hb_host *host, struct hb_blocked_key *key,
+                                    struct hb_err *err) {
   HB_ASSERT(key->row.phase == HB_BLOCKED_WAITS);
   if (hb_host_is_full(host)) return HB_HOST_FULL;
+  struct hb_status_change change = {.key = key->row.key, .given_up = true};
+  if (hb_status_note(host, &change, err) != HB_OK) return HB_HOST_ERROR;
   key->row.skip = 0;
   host->gave_up = true;
   begin_to_catch_up(host, key);

@@ -250,7 +250,8 @@ static enum hb_host_result work_on(struct run *run, struct hb_blocked_key *key) 
   }
   const struct entry *failed = &run->log[key->row.position];
   assert_int_equal(failed->sequence, key->row.sequence);
-  if (failed->copy == '-' && next_random(&run->seed) % 2) return hb_host_give_up(run->host, key);
+  if (failed->copy == '-' && next_random(&run->seed) % 2)
+    return hb_host_give_up(run->host, key, NULL);
   bool comes =
       failed->copy > '-' && (key->row.phase == HB_BLOCKED_CHOSEN || next_random(&run->seed) % 3);
   bool good = false;
@@ -397,7 +398,7 @@ static void test_give_up(void **state) {
   store->blocked[0].skip = 2;
   crash(&run);
   struct hb_blocked_key *key = hb_blocked_next(hb_host_blocked(run.host));
-  assert_int_equal(hb_host_give_up(run.host, key), HB_HOST_DONE);
+  assert_int_equal(hb_host_give_up(run.host, key, NULL), HB_HOST_DONE);
   assert_int_equal(hb_host_stats(run.host).blocked_keys, 0);
   assert_true(hb_host_take(run.host)->gave_up);
   commit(store, run.host);

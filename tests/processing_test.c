@@ -330,6 +330,28 @@ static void test_blocked(void **state) {
   DO(67, NULL, "processor", "add", "p", "sum", "-S", "g", "--on-error", "wait");
 }
 
+/* Statuses that are told say where the key is blocked, and when it is no more. */
+static void test_blocked_told(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "1");
+  DO(0, NULL, "processor", "add", "p", "sum", "-S", "s", "--key-status", "event");
+  DO(0,
+     "{\"sequence\":1,\"key\":\"a\",\"payload\":\"x\"}\n"
+     "{\"sequence\":2,\"key\":\"a\",\"payload\":\"2\"}\n",
+     "send", "-S", "s", "-");
+  wait_blocked(world, 1);
+  DO(0, NULL, "unprocessed", "skip", "p", "a", "-S", "s");
+  char *text = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--key-statuses", "--from",
+                   "start", "--count", "3");
+  char *blocked = strstr(text, "\"failed\":1,");
+  assert_true(blocked && blocked < strchr(text, '\n'));
+  blocked = strstr(text, "\"blocked_at\":1,");
+  assert_true(blocked && blocked < strchr(text, '\n'));
+  assert_null(strstr(blocked + 1, "\"blocked_at\""));
+  assert_non_null(strstr(blocked, "\"processed\":1,"));
+  free(text);
+}
+
 static void test_refusals(void **state) {
   struct world *world = *state;
   DO(69, NULL, "processor", "add", "x", "count", "-S", "nowhere");
@@ -358,6 +380,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_key_status, setup, teardown),
       cmocka_unit_test_setup_teardown(test_key_status_periodic, setup, teardown),
       cmocka_unit_test_setup_teardown(test_blocked, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_blocked_told, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -55,7 +55,7 @@ static void try_copies(struct hb_feeding *feeding, struct hb_blocked_key *key) {
 static void give_up(struct hb_feeding *feeding, struct hb_blocked_key *key) {
   struct hb_err err = {0};
   hb_processor_call_begin(feeding->processor, hb_clock_mono_ms());
-  enum hb_host_result result = hb_host_give_up(feeding->processor->host, key);
+  enum hb_host_result result = hb_host_give_up(feeding->processor->host, key, &err);
   (void)hb_feeding_go_on(feeding, result, &err);
 }
 
