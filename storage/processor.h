@@ -52,8 +52,9 @@ void hb_write_drop_processor(struct hb_write *write, struct hb_processor_id id);
 /* ---- attempts that no crash ended, in the folder of an open store: marks of them stay where they
  * could not be deleted when the server was stopped. */
 
-bool hb_stopped_is_noted(const char *path);
-void hb_stopped_note(const char *path);
+bool hb_stopped_is_noted(const char *path, struct hb_processor_id id);
+void hb_stopped_note(const char *path, struct hb_processor_id id);
+/* Of all. */
 HB_MUST_CHECK enum hb_code hb_stopped_forget(const char *path, struct hb_err *err);
 
 /* ---- reading */

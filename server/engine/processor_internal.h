@@ -136,12 +136,8 @@ struct hb_processors {
   struct hb_processor *running;   /* those with a thread */
   struct hb_attaching *attaching; /* whose code is being made ready, by a thread each */
   size_t attaching_count;
-  bool stopping;   /* no thread begins any more */
-  bool marks_left; /* a thread ended that could not delete its mark */
-  bool any_abandoned;
+  bool stopping; /* no thread begins any more */
   atomic_bool stuck;
-  /* Sequencer's thread only. */
-  bool marks_excused; /* those that are found now were left by no crash */
 };
 
 void hb_processors_init(struct hb_processors *processors);
@@ -155,8 +151,9 @@ void hb_processors_kick(struct hb_engine *engine);
 /* A thread begins, or is about to end: then its reference goes. False: none begins any more. */
 bool hb_processors_enter(struct hb_engine *engine, struct hb_processor *processor);
 void hb_processors_leave(struct hb_engine *engine, struct hb_processor *processor);
-/* The mark of a thread that ends may still be stored. */
-void hb_processors_note_mark(struct hb_engine *engine);
+/* The mark of a thread that ends may still be stored: where it ends with the engine, the next start
+ * is told that no crash left it. Its thread. */
+void hb_processors_note_mark(struct hb_engine *engine, struct hb_processor_id id);
 /* The store failed: no results are shown until it was opened again. Sequencer's thread. */
 void hb_processors_mark_lost(struct hb_engine *engine);
 /* Share no results, forget what was not shown yet. Sequencer's thread. */
