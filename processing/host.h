@@ -107,12 +107,18 @@ void hb_host_set_wall_ms(struct hb_host *host, uint64_t wall_ms);
 /* Before the first event: one that waits, as it was committed. */
 void hb_host_restore_blocked(struct hb_host *host, const struct hb_blocked_row *row);
 struct hb_blocked *hb_host_blocked(struct hb_host *host);
+/* Which event is tried. */
+enum hb_try {
+  HB_TRY_FAILED, /* the one that failed: nothing comes of it where it fails again */
+  HB_TRY_COPY,   /* a copy of it: it is kept with the reason where it fails */
+  HB_TRY_KEPT    /* one that was kept so before: it counts against no quota again */
+};
 /* Run an event of the sequence that failed, in its place and with its position as the cause. DONE:
- * *out_good says whether it was taken; else it is forgotten, where it is a copy kept with the
- * reason. FULL: as in hb_host_event; the phase is CHOSEN where some of its results are in the
- * bundle, and the same event has to follow. */
+ * *out_good says whether it was taken; else it is forgotten, but for what is kept of it. FULL: as
+ * in hb_host_event; the phase is CHOSEN where some of its results are in the bundle, and the same
+ * event has to follow. */
 enum hb_host_result hb_host_try(struct hb_host *host, struct hb_blocked_key *key,
-                                const struct hb_event *event, bool is_copy, bool *out_good,
+                                const struct hb_event *event, enum hb_try kind, bool *out_good,
                                 struct hb_err *err);
 /* CATCHES_UP: the key's next event that the place went past. After the last of them the key waits
  * no more, and `key` is gone; after one that fails it waits at that one. */

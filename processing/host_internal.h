@@ -47,6 +47,7 @@ struct hb_user_call {
   uint64_t *skip; /* results of it that are committed already */
   bool is_try;    /* in place of an event that failed: it may fail, and nothing comes of it */
   bool is_copy;   /* of that event; then the failure is kept */
+  bool is_kept;   /* it was before */
 };
 
 struct hb_host {
@@ -129,6 +130,7 @@ struct hb_event_call {
   uint64_t *skip;
   bool is_try;
   bool is_copy;
+  bool is_kept;
 };
 /* DONE: host->call.failed says whether it failed. */
 enum hb_host_result hb_host_run_event(struct hb_host *host, const struct hb_event *event,

@@ -295,7 +295,7 @@ static void test_blocked(void **state) {
   assert_int_equal(hb_host_catch_up(host, key, &event, 3, NULL), HB_HOST_DONE);
   make_frame(&frame, 3, "0", "b", false, &event);
   bool good;
-  assert_int_equal(hb_host_try(host, key, &event, true, &good, NULL), HB_HOST_DONE);
+  assert_int_equal(hb_host_try(host, key, &event, HB_TRY_COPY, &good, NULL), HB_HOST_DONE);
   assert_true(good);
   commit(host, &store);
   expect_blocked(&store, (const int64_t[]){-1, 2, -1, 2, -1, 3, -1}, 7);

@@ -76,12 +76,16 @@ static void wait_on(struct hb_host *host, struct hb_blocked_key *key, uint64_t c
 }
 
 enum hb_host_result hb_host_try(struct hb_host *host, struct hb_blocked_key *key,
-                                const struct hb_event *event, bool is_copy, bool *out_good,
+                                const struct hb_event *event, enum hb_try kind, bool *out_good,
                                 struct hb_err *err) {
   HB_ASSERT(key->row.phase != HB_BLOCKED_CATCHES_UP && event->sequence == key->row.sequence);
   if (hb_host_is_full(host)) return HB_HOST_FULL;
-  struct hb_event_call call = {
-      .position = key->row.position, .skip = &key->row.skip, .is_try = true, .is_copy = is_copy};
+  bool is_copy = kind != HB_TRY_FAILED;
+  struct hb_event_call call = {.position = key->row.position,
+                               .skip = &key->row.skip,
+                               .is_try = true,
+                               .is_copy = is_copy,
+                               .is_kept = kind == HB_TRY_KEPT};
   uint64_t copy = hb_event_content_hash(event);
   enum hb_host_result result = hb_host_run_event(host, event, &call, err);
   if (result == HB_HOST_FULL) choose(host, key, copy, is_copy);

@@ -256,7 +256,8 @@ static enum hb_host_result work_on(struct run *run, struct hb_blocked_key *key) 
       failed->copy > '-' && (key->row.phase == HB_BLOCKED_CHOSEN || next_random(&run->seed) % 3);
   bool good = false;
   make_event(&run->frame, failed, comes ? failed->copy : '!', &event);
-  enum hb_host_result result = hb_host_try(run->host, key, &event, comes, &good, NULL);
+  enum hb_host_result result =
+      hb_host_try(run->host, key, &event, comes ? HB_TRY_COPY : HB_TRY_FAILED, &good, NULL);
   if (result != HB_HOST_DONE) return result;
   assert_int_equal(good, comes);
   if (!failed->copy) key->try_copies = false;
@@ -355,7 +356,8 @@ static void test_limit(void **state) {
 }
 
 /* A copy that fails too is kept with the reason, and is remembered; the event that failed, tried
- * again, is not kept twice. The key waits on either way. */
+ * again, is not kept twice; nor does a copy that was kept count against the quota again. The key
+ * waits on either way. */
 static void test_bad_copy(void **state) {
   (void)state;
   static const struct entry LOG[] = {{0, 0, '!', 0}};
@@ -366,16 +368,22 @@ static void test_bad_copy(void **state) {
   struct hb_event event;
   bool good = true;
   make_event(&run.frame, &LOG[0], '!', &event);
-  assert_int_equal(hb_host_try(run.host, key, &event, false, &good, NULL), HB_HOST_DONE);
+  assert_int_equal(hb_host_try(run.host, key, &event, HB_TRY_FAILED, &good, NULL), HB_HOST_DONE);
   assert_false(good);
   assert_int_equal(key->tried_count, 0);
   commit(store, run.host);
   assert_int_equal(store->failures, 1);
-  assert_int_equal(hb_host_try(run.host, key, &event, true, &good, NULL), HB_HOST_DONE);
+  uint64_t bytes = store->place.unprocessed_bytes;
+  assert_int_equal(hb_host_try(run.host, key, &event, HB_TRY_COPY, &good, NULL), HB_HOST_DONE);
   assert_false(good);
   assert_int_equal(key->tried_count, 1);
   commit(store, run.host);
   assert_int_equal(store->failures, 2);
+  assert_int_equal(store->place.unprocessed_bytes, 2 * bytes);
+  assert_int_equal(hb_host_try(run.host, key, &event, HB_TRY_KEPT, &good, NULL), HB_HOST_DONE);
+  commit(store, run.host);
+  assert_int_equal(store->failures, 3); /* its row counts one more */
+  assert_int_equal(store->place.unprocessed_bytes, 2 * bytes);
   assert_int_equal(store->place.failed, 1);
   assert_true(store->is_blocked[0]);
   hb_host_destroy(run.host);

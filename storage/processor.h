@@ -118,6 +118,10 @@ struct hb_stored_failure {
   struct hb_slice explanation; /* both live for the visit */
   struct hb_slice frame;
 };
+/* Whether an event with that frame was kept as failed there. */
+HB_MUST_CHECK enum hb_code hb_failure_is_kept(struct hb_store *store, struct hb_processor_id id,
+                                              int64_t position, struct hb_slice frame, bool *out,
+                                              struct hb_err *err);
 typedef bool hb_failure_visit(void *context, const struct hb_stored_failure *row);
 /* What user code gave up, of all processors of the stream, by position. */
 HB_MUST_CHECK enum hb_code hb_failure_each(struct hb_store *store, uint64_t stream,

@@ -121,8 +121,9 @@ struct hb_processor {
   struct hb_processor_mark mark;
   bool has_marked; /* a mark was handed in: where the store is lost, it may be there */
   int64_t one_by_one_until;
-  struct hb_buf event; /* a frame that is tried */
-  bool blocked_rests;  /* keys that wait had their turn: new events have theirs */
+  struct hb_buf event;                /* a frame that is tried */
+  struct hb_copies_pass *copies_pass; /* owned; processor_copies.c */
+  bool blocked_rests;                 /* keys that wait had their turn: new events have theirs */
 };
 
 /* All processors of all streams. */
@@ -249,6 +250,8 @@ bool hb_processor_has_blocked_work(const struct hb_processor *processor);
 /* Copies were kept: who waits for them looks. Sequencer's thread. */
 void hb_processors_note_copies(struct hb_engine *engine, const struct hb_stream *stream,
                                const struct hb_batch *batch);
+/* The processor goes: what it remembers of copies, too. */
+void hb_copies_done(struct hb_processor *processor);
 /* ---- processor_retry.c */
 /* The thread begins; it is about to end: who waits is answered. */
 void hb_processor_open_retries(struct hb_processor *processor);

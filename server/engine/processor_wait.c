@@ -24,13 +24,14 @@ static bool try_one(struct hb_feeding *feeding, struct hb_blocked_key *key, cons
   struct hb_processor *processor = feeding->processor;
   struct hb_err err = {0};
   struct hb_event event;
-  if (hb_copies_read(feeding, &key->row, hash, &event, &err) != HB_OK) {
+  enum hb_try kind;
+  if (hb_copies_read(feeding, &key->row, hash, &event, &kind, &err) != HB_OK) {
     hb_feeding_fail(feeding, &err);
     return false;
   }
   bool good = false;
   hb_processor_call_begin(processor, hb_clock_mono_ms());
-  enum hb_host_result result = hb_host_try(processor->host, key, &event, hash != NULL, &good, &err);
+  enum hb_host_result result = hb_host_try(processor->host, key, &event, kind, &good, &err);
   bool failed = result == HB_HOST_DONE && !good;
   if (failed && !hash) key->try_failed = false;
   return hb_feeding_go_on(feeding, result, &err) && failed;

@@ -28,7 +28,8 @@ bool hb_copies_was_tried(const struct hb_blocked_key *key, uint64_t hash);
  */
 HB_MUST_CHECK enum hb_code hb_copies_read(struct hb_feeding *feeding,
                                           const struct hb_blocked_row *row, const uint64_t *hash,
-                                          struct hb_event *out, struct hb_err *err);
+                                          struct hb_event *out, enum hb_try *out_kind,
+                                          struct hb_err *err);
 
 /* ---- processor_retry.c */
 /* The first one that is asked for and not under way. */
