@@ -127,7 +127,7 @@ void hb_retry_begin(struct hb_processor *processor) {
   if (!retry->gives_up) {
     look_again(retry, blocked);
   } else if (give_up(retry, blocked) != HB_OK) {
-    retry = take_first(processor, true);
+    (void)take_first(processor, true); /* it is the first, and has begun */
     retry->done(retry);
   }
 }
