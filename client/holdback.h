@@ -249,6 +249,33 @@ HOLDBACK_API int holdback_stream_list(struct holdback_client *client, const char
                                       holdback_stream_each *each, void *context,
                                       struct holdback_error *error);
 
+/* Calls each(context, gap) for everything that is missing, ascending; stops where it returns false.
+ * `key` NULL in GLOBAL mode; in PER_KEY mode the gaps are that key's, without age.
+ * *out_initial_missing (may be NULL): it is not known where the key begins, and what lies below its
+ * lowest event is not told. */
+typedef bool holdback_gap_each(void *context, const struct holdback_gap *gap);
+HOLDBACK_API int holdback_list_gaps(struct holdback_client *client, const char *stream,
+                                    const struct holdback_bytes *key, holdback_gap_each *each,
+                                    void *context, bool *out_initial_missing,
+                                    struct holdback_error *error);
+/* What is missing of a key. */
+struct holdback_key_gaps {
+  struct holdback_bytes key;
+  bool has_complete_to; /* else it is not known where the key begins */
+  int64_t complete_to;  /* the lowest sequence that is missing */
+  int64_t highest;
+  uint64_t held_events;
+  uint64_t gaps_total; /* a beginning that is not known counts as one */
+  bool has_gap;
+  struct holdback_gap gap; /* the lowest */
+};
+/* The same for the keys of a PER_KEY stream that have gaps, in no order that means anything. */
+typedef bool holdback_key_gaps_each(void *context, const struct holdback_key_gaps *key);
+HOLDBACK_API int holdback_list_keys_with_gaps(struct holdback_client *client, const char *stream,
+                                              struct holdback_bytes key_prefix,
+                                              holdback_key_gaps_each *each, void *context,
+                                              struct holdback_error *error);
+
 /* ---- processors: user code over a stream's events, in order */
 
 struct holdback_parameter {
@@ -335,6 +362,20 @@ struct holdback_retried {
 HOLDBACK_API int holdback_retry_blocked(struct holdback_client *client, const char *stream,
                                         const char *processor, const struct holdback_bytes *key,
                                         struct holdback_retried *out, struct holdback_error *error);
+
+/* What came of a key that was to go on without the event that it waited at. */
+struct holdback_skipped {
+  int64_t skipped;     /* its sequence */
+  bool has_blocked_at; /* a later one failed: the key waits again */
+  int64_t blocked_at;
+  uint64_t blocked; /* keys of the processor that wait now */
+};
+/* Let a key go on without the event that it waits at; `sequence` NULL: whichever that is, else only
+ * that one. Waits until the key has caught up, or waits again. */
+HOLDBACK_API int holdback_skip_blocked(struct holdback_client *client, const char *stream,
+                                       const char *processor, struct holdback_bytes key,
+                                       const int64_t *sequence, struct holdback_skipped *out,
+                                       struct holdback_error *error);
 
 /* How a key stands with a processor that keeps statuses. */
 struct holdback_key_status {

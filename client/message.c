@@ -290,6 +290,10 @@ static void take_number(uint32_t field, uint64_t number, struct holdback_key_sta
     case 20:
       out->told_at_ms = number;
       break;
+    case 21:
+      out->has_blocked_at = true;
+      out->blocked_at = (int64_t)number;
+      break;
     default:
       break; /* of a later version */
   }

@@ -112,6 +112,36 @@ int holdback_retry_blocked(struct holdback_client *client, const char *stream,
   return HOLDBACK_OK;
 }
 
+int holdback_skip_blocked(struct holdback_client *client, const char *stream, const char *processor,
+                          struct holdback_bytes key, const int64_t *sequence,
+                          struct holdback_skipped *out, struct holdback_error *error) {
+  int status = require("stream", stream, error);
+  if (!status) status = require("processor", processor, error);
+  if (status) return status;
+  Holdback__V1__SkipBlockedKeyRequest request = HOLDBACK__V1__SKIP_BLOCKED_KEY_REQUEST__INIT;
+  request.stream = text_of(stream);
+  request.processor = text_of(processor);
+  request.key_presence_case = HOLDBACK__V1__SKIP_BLOCKED_KEY_REQUEST__KEY_PRESENCE_KEY;
+  request.key = (ProtobufCBinaryData){.len = key.size, .data = (uint8_t *)(uintptr_t)key.data};
+  if (sequence) {
+    request.sequence_presence_case =
+        HOLDBACK__V1__SKIP_BLOCKED_KEY_REQUEST__SEQUENCE_PRESENCE_SEQUENCE;
+    request.sequence = *sequence;
+  }
+  ProtobufCMessage *answer;
+  status = hbc_unary_call(client, METHOD("SkipBlockedKey"), &request.base,
+                          &holdback__v1__skip_blocked_key_response__descriptor, &answer, error);
+  if (status) return status;
+  const Holdback__V1__SkipBlockedKeyResponse *told =
+      (const Holdback__V1__SkipBlockedKeyResponse *)answer;
+  *out = (struct holdback_skipped){.skipped = told->skipped,
+                                   .has_blocked_at = told->blocked_at_presence_case != 0,
+                                   .blocked_at = told->blocked_at,
+                                   .blocked = told->blocked};
+  protobuf_c_message_free_unpacked(answer, NULL);
+  return HOLDBACK_OK;
+}
+
 /* ---- looking */
 
 static void take_status(const Holdback__V1__ProcessorStatus *from,

@@ -107,6 +107,15 @@ struct hb_gap_walk hb_gap_walk_start(const struct hb_interval_set *set) {
   return (struct hb_gap_walk){.set = set, .from = set->base, .more = set->ranges.spans > 0};
 }
 
+struct hb_gap_walk hb_gap_walk_from(const struct hb_interval_set *set, int64_t from) {
+  struct hb_gap_walk walk = hb_gap_walk_start(set);
+  bool below = walk.more && from > set->base && hb_pages_floor(&set->ranges, from, &walk.place);
+  if (!below) return walk;
+  walk.from = hb_pages_at(&set->ranges, walk.place)->range.end;
+  walk.more = hb_pages_next(&set->ranges, &walk.place);
+  return walk;
+}
+
 bool hb_gap_walk_next(struct hb_gap_walk *walk, struct hb_range *out_gap, uint64_t **slot) {
   if (!walk->more) return false;
   struct hb_span *range = hb_pages_at(&walk->set->ranges, walk->place);

@@ -55,6 +55,8 @@ struct hb_gap_walk {
 };
 
 struct hb_gap_walk hb_gap_walk_start(const struct hb_interval_set *set);
+/* Those that begin at or above `from`, and perhaps some before. */
+struct hb_gap_walk hb_gap_walk_from(const struct hb_interval_set *set, int64_t from);
 /* The next gap with the moment it was first seen; `slot` (may be NULL) gets the place where that
  * moment is kept. False: no more. */
 bool hb_gap_walk_next(struct hb_gap_walk *walk, struct hb_range *out_gap, uint64_t **slot);

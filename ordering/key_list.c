@@ -34,6 +34,11 @@ struct hb_keyed_entry *hb_key_list_find(const struct hb_key_list *list, int64_t 
   return at < list->to && list->entries[at].sequence == sequence ? &list->entries[at] : NULL;
 }
 
+const struct hb_keyed_entry *hb_key_list_above(const struct hb_key_list *list, int64_t sequence) {
+  size_t at = lower_bound(list, sequence);
+  return at < list->to ? &list->entries[at] : NULL;
+}
+
 /* Sequences ascend by at least one, so entry i belongs to the run exactly where it is i above the
  * first, and then so do all before it. */
 int64_t hb_key_list_run_end(const struct hb_key_list *list, int64_t sequence) {

@@ -28,6 +28,8 @@ static inline size_t hb_key_list_count(const struct hb_key_list *list) {
 /* NULL: none. */
 struct hb_keyed_entry *hb_key_list_front(const struct hb_key_list *list);
 struct hb_keyed_entry *hb_key_list_find(const struct hb_key_list *list, int64_t sequence);
+/* The first at or above `sequence`; NULL: none. */
+const struct hb_keyed_entry *hb_key_list_above(const struct hb_key_list *list, int64_t sequence);
 /* The end of the run without gap that begins at `sequence`; `sequence` where it is not there. */
 int64_t hb_key_list_run_end(const struct hb_key_list *list, int64_t sequence);
 /* In any order, before hb_key_list_sort; `bytes` is kept as the memory that lists take. */

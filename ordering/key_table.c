@@ -87,6 +87,51 @@ static void take_out(struct hb_key_table *table, const struct hb_key_state *key)
   table->count--;
 }
 
+/* ---- all of them */
+
+/* The lowest bit first. */
+static uint64_t turn_round(uint64_t bits) {
+  bits = (bits >> 1 & 0x5555555555555555) | (bits & 0x5555555555555555) << 1;
+  bits = (bits >> 2 & 0x3333333333333333) | (bits & 0x3333333333333333) << 2;
+  bits = (bits >> 4 & 0x0f0f0f0f0f0f0f0f) | (bits & 0x0f0f0f0f0f0f0f0f) << 4;
+  return __builtin_bswap64(bits);
+}
+
+uint64_t hb_key_order(const struct hb_key_state *key) { return turn_round(key->hash); }
+
+static int compare(const void *a, const void *b) {
+  const struct hb_key_state *left = *(struct hb_key_state *const *)a;
+  const struct hb_key_state *right = *(struct hb_key_state *const *)b;
+  uint64_t x = hb_key_order(left);
+  uint64_t y = hb_key_order(right);
+  if (x != y) return x < y ? -1 : 1;
+  return hb_slice_compare(hb_key_bytes(left), hb_key_bytes(right));
+}
+
+/* Keys at home in one slot lie in it and behind it, before the next empty one. */
+void hb_key_cell_read(const struct hb_per_key *per_key, struct hb_key_cell *cell) {
+  const struct hb_key_table *table = &per_key->table;
+  size_t mask = table->cap - 1;
+  size_t home = (size_t)turn_round(cell->order) & mask;
+  cell->count = 0;
+  for (size_t at = home; table->slots[at]; at = (at + 1) & mask) {
+    if (((size_t)table->slots[at]->hash & mask) != home) continue;
+    hb_reserve((void **)&cell->keys, &cell->cap, cell->count + 1, sizeof(struct hb_key_state *));
+    cell->keys[cell->count++] = table->slots[at];
+  }
+  if (cell->count > 1) qsort(cell->keys, cell->count, sizeof(struct hb_key_state *), compare);
+}
+
+bool hb_key_cell_next(const struct hb_per_key *per_key, struct hb_key_cell *cell) {
+  uint64_t cells = per_key->table.cap;            /* a power of two, at least 16 */
+  uint64_t orders = UINT64_MAX / cells + 1;       /* of one */
+  uint64_t first = cell->order / orders * orders; /* `order` may lie within one */
+  cell->order = first + orders;
+  return cell->order != 0;
+}
+
+void hb_key_cell_done(struct hb_key_cell *cell) { free((void *)cell->keys); }
+
 /* ---- idle keys */
 
 static void link_idle(struct hb_ordering *core, struct hb_key_state *key) {

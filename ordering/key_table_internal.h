@@ -72,6 +72,22 @@ void hb_key_use(struct hb_ordering *core, struct hb_key_state *key);
 void hb_key_settle(struct hb_ordering *core, struct hb_key_state *key);
 /* Forget idle ones down to key_cache_max. */
 void hb_key_evict(struct hb_ordering *core);
+/* ---- all keys, place by place, in an order that stays when the table grows */
+
+/* The key's place in it; keys of one order by their bytes. */
+uint64_t hb_key_order(const struct hb_key_state *key);
+/* Where the keys of orders from `order` on lie, up to the next place's. */
+struct hb_key_cell {
+  uint64_t order;
+  struct hb_key_state **keys; /* owned; sorted */
+  size_t count;
+  size_t cap;
+};
+void hb_key_cell_read(const struct hb_per_key *per_key, struct hb_key_cell *cell);
+/* False: that was the last one. */
+bool hb_key_cell_next(const struct hb_per_key *per_key, struct hb_key_cell *cell);
+void hb_key_cell_done(struct hb_key_cell *cell);
+
 void hb_key_table_done(struct hb_ordering *core, struct hb_per_key *per_key);
 
 #endif

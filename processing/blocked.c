@@ -52,7 +52,8 @@ struct hb_blocked_key *hb_blocked_find(const struct hb_blocked *blocked, struct 
 struct hb_blocked_key *hb_blocked_next(const struct hb_blocked *blocked) {
   for (size_t i = 0; i < blocked->count; i++) {
     struct hb_blocked_key *key = blocked->items[i];
-    if (key->try_failed || key->try_copies || key->row.phase != HB_BLOCKED_WAITS) return key;
+    bool looks = key->given_up || key->try_failed || key->try_copies;
+    if (looks || key->row.phase != HB_BLOCKED_WAITS) return key;
   }
   return NULL;
 }

@@ -20,6 +20,7 @@ struct hb_blocked_key {
   struct hb_blocked_row row;     /* its key is owned */
   bool try_failed;               /* to do: the event that failed, again */
   bool try_copies;               /* to do: copies that were not tried yet */
+  bool given_up;                 /* to do: go on without that event, once none is half done */
   bool asked;                    /* until it gets on: for who drives the host */
   bool stored;                   /* the store has a row of it */
   bool dirty;                    /* which is not this one */

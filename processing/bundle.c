@@ -147,6 +147,7 @@ const struct hb_bundle *hb_host_take(struct hb_host *host) {
   take_failures(host);
   bundle->place = host->place;
   bundle->got_on = host->got_on;
+  bundle->gave_up = host->gave_up;
   return bundle;
 }
 
@@ -170,7 +171,7 @@ void hb_host_committed(struct hb_host *host) {
   host->failures_count = 0;
   hb_buf_clear(&host->failed_bytes);
   host->events = 0;
-  host->touched = host->got_on = false;
+  host->touched = host->got_on = host->gave_up = false;
 }
 
 void hb_bundle_done(struct hb_host *host) {

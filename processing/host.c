@@ -110,7 +110,7 @@ bool hb_host_is_full(const struct hb_host *host) {
 /* ---- failures */
 
 static void keep_failure(struct hb_host *host, struct hb_slice frame) {
-  size_t size = frame.size + host->explanation.size;
+  size_t size = host->call.is_kept ? 0 : frame.size + host->explanation.size;
   if (host->place.unprocessed_bytes + size > host->budget.failure_bytes) return;
   host->place.unprocessed_bytes += size;
   hb_reserve((void **)&host->failures, &host->failures_cap, host->failures_count + 1,
@@ -237,6 +237,7 @@ enum hb_host_result hb_host_run_event(struct hb_host *host, const struct hb_even
   host->call.skip = call->skip;
   host->call.is_try = call->is_try;
   host->call.is_copy = call->is_copy;
+  host->call.is_kept = call->is_kept;
   int code = host->processor->on_event(host->self, &host->calls, &given);
   return end_call(host, code, event, err);
 }

@@ -107,18 +107,30 @@ void hb_host_set_wall_ms(struct hb_host *host, uint64_t wall_ms);
 /* Before the first event: one that waits, as it was committed. */
 void hb_host_restore_blocked(struct hb_host *host, const struct hb_blocked_row *row);
 struct hb_blocked *hb_host_blocked(struct hb_host *host);
+/* Which event is tried. */
+enum hb_try {
+  HB_TRY_FAILED, /* the one that failed: nothing comes of it where it fails again */
+  HB_TRY_COPY,   /* a copy of it: it is kept with the reason where it fails */
+  HB_TRY_KEPT    /* one that was kept so before: it counts against no quota again */
+};
 /* Run an event of the sequence that failed, in its place and with its position as the cause. DONE:
- * *out_good says whether it was taken; else it is forgotten, where it is a copy kept with the
- * reason. FULL: as in hb_host_event; the phase is CHOSEN where some of its results are in the
- * bundle, and the same event has to follow. */
+ * *out_good says whether it was taken; else it is forgotten, but for what is kept of it. FULL: as
+ * in hb_host_event; the phase is CHOSEN where some of its results are in the bundle, and the same
+ * event has to follow. */
 enum hb_host_result hb_host_try(struct hb_host *host, struct hb_blocked_key *key,
-                                const struct hb_event *event, bool is_copy, bool *out_good,
+                                const struct hb_event *event, enum hb_try kind, bool *out_good,
                                 struct hb_err *err);
 /* CATCHES_UP: the key's next event that the place went past. After the last of them the key waits
  * no more, and `key` is gone; after one that fails it waits at that one. */
 enum hb_host_result hb_host_catch_up(struct hb_host *host, struct hb_blocked_key *key,
                                      const struct hb_event *event, int64_t position,
                                      struct hb_err *err);
+
+/* It waits, and is to wait no more: the key goes on without the event that failed, which stays kept
+ * with its reason; what was passed over follows. DONE, FULL or ERROR; after DONE `key` may be gone.
+ */
+enum hb_host_result hb_host_give_up(struct hb_host *host, struct hb_blocked_key *key,
+                                    struct hb_err *err);
 
 /* There was nothing for the processor between the place and `position`. */
 void hb_host_skip_to(struct hb_host *host, int64_t position);
@@ -152,7 +164,8 @@ struct hb_bundle {
   struct hb_result_block *told; /* consecutive; likewise, of the statuses that are told */
   size_t told_count;
   struct hb_processor_place place;
-  bool got_on; /* a call of user code that did not fail is in it, or a part of one */
+  bool got_on;  /* a call of user code that did not fail is in it, or a part of one */
+  bool gave_up; /* a key goes on without an event: to be durable before that is told */
 };
 
 /* True: something happened since the last commit. */

@@ -47,6 +47,7 @@ struct hb_user_call {
   uint64_t *skip; /* results of it that are committed already */
   bool is_try;    /* in place of an event that failed: it may fail, and nothing comes of it */
   bool is_copy;   /* of that event; then the failure is kept */
+  bool is_kept;   /* it was before */
 };
 
 struct hb_host {
@@ -62,6 +63,7 @@ struct hb_host {
   struct hb_buf end_key;
   bool touched; /* since the last commit */
   bool got_on;  /* likewise: see hb_bundle */
+  bool gave_up; /* likewise */
   struct hb_cache cache;
   struct hb_statuses statuses;
   struct hb_event_timers timers;
@@ -114,6 +116,7 @@ struct hb_status_change {
   bool failed;
   bool made_good; /* it is done in place of one that had failed */
   bool passed;    /* nothing is done but that it came */
+  bool given_up;  /* nothing is done but that the key waits no more; without `event` */
   uint64_t results;
 };
 HB_MUST_CHECK enum hb_code hb_status_note(struct hb_host *host,
@@ -127,6 +130,7 @@ struct hb_event_call {
   uint64_t *skip;
   bool is_try;
   bool is_copy;
+  bool is_kept;
 };
 /* DONE: host->call.failed says whether it failed. */
 enum hb_host_result hb_host_run_event(struct hb_host *host, const struct hb_event *event,

@@ -1,8 +1,9 @@
 /* Decides what a key's status counts, and when it is told.
  *
  * Nothing is counted that is known from elsewhere: which events of a key wait is where they wait,
- * so what waits can't leak into a counter. Statuses are changed after a call of user code, not
- * within it, and are committed with what they count. */
+ * so what waits can't leak into a counter; and at which one a key is blocked is taken from where
+ * the key waits, when it is told. Statuses are changed after a call of user code, not within it,
+ * and are committed with what they count. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,8 @@ void hb_statuses_committed(struct hb_statuses *statuses) {
 /* A frame as in holdback.v1.KeyStatusBatch; position and key have the numbers that an Event's have.
  * Numbers that are 0 are left out. */
 static void append_status(struct hb_buf *out, uint64_t position, struct hb_slice key,
-                          const struct hb_key_status *status, uint64_t wall_ms) {
+                          const struct hb_key_status *status, const int64_t *blocked_at,
+                          uint64_t wall_ms) {
   const struct {
     uint32_t field;
     uint64_t number;
@@ -83,14 +85,17 @@ static void append_status(struct hb_buf *out, uint64_t position, struct hb_slice
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (numbers[i].number) hb_wire_append_varint(&body, numbers[i].field, numbers[i].number);
   }
+  if (blocked_at) hb_wire_append_varint(&body, 21, (uint64_t)*blocked_at);
   hb_wire_append_bytes(out, 1, hb_buf_view(&body));
   hb_buf_done(&body);
 }
 
-static void tell(struct hb_host *host, struct hb_slice key, const struct hb_key_status *status) {
+/* `blocked_at` NULL: the key does not wait at an event that failed. */
+static void tell(struct hb_host *host, struct hb_slice key, const struct hb_key_status *status,
+                 const int64_t *blocked_at) {
   struct hb_statuses *statuses = &host->statuses;
   size_t offset = statuses->frames.size;
-  append_status(&statuses->frames, (uint64_t)host->place.next_status, key, status,
+  append_status(&statuses->frames, (uint64_t)host->place.next_status, key, status, blocked_at,
                 statuses->wall_ms);
   hb_reserve((void **)&statuses->told, &statuses->told_cap, statuses->told_count + 1,
              sizeof *statuses->told);
@@ -113,15 +118,28 @@ static enum hb_code read(struct hb_host *host, struct hb_slice key, struct hb_ke
   return code;
 }
 
+/* As of what was done before. */
+static const int64_t *blocked_at(const struct hb_host *host, struct hb_slice key) {
+  const struct hb_blocked_key *found = hb_blocked_find(&host->blocked, key);
+  return found && found->row.phase != HB_BLOCKED_CATCHES_UP ? &found->row.sequence : NULL;
+}
+
+/* As of the change, which the key's row does not have yet: an event that is tried or run behind one
+ * is the last to keep the key waiting, or makes it wait. */
+static const int64_t *blocks_at(const struct hb_host *host, const struct hb_status_change *change) {
+  bool blocks = change->event && change->failed && host->on_error == HB_ON_ERROR_WAIT;
+  return blocks ? &change->event->sequence : NULL;
+}
+
 /* `is_event`: each of these is told of, where somebody asked for that. */
 static void put(struct hb_host *host, struct hb_slice key, const struct hb_key_status *status,
-                bool is_event) {
+                bool is_event, const int64_t *blocked) {
   struct hb_statuses *statuses = &host->statuses;
   hb_cache_put(&statuses->keys, key, NO_NAME, true,
                hb_slice_of((const uint8_t *)status, sizeof *status));
   hb_cache_keep(&statuses->keys);
   if (statuses->mode == HB_KEY_STATUS_EVERY_EVENT && is_event) {
-    tell(host, key, status);
+    tell(host, key, status, blocked);
   } else if (statuses->mode == HB_KEY_STATUS_PERIODIC) {
     hb_cache_put(&statuses->changed, key, NO_NAME, true, NO_NAME);
     hb_cache_keep(&statuses->changed);
@@ -145,7 +163,8 @@ enum hb_code hb_status_note(struct hb_host *host, const struct hb_status_change 
     status.processed++;
   }
   if (change->event && change->event->flags & HB_EVENT_LAST) status.last_received = true;
-  put(host, change->key, &status, change->event && !change->passed);
+  bool is_event = (change->event && !change->passed) || change->given_up;
+  put(host, change->key, &status, is_event, blocks_at(host, change));
   return HB_OK;
 }
 
@@ -159,7 +178,7 @@ enum hb_host_result hb_host_refused(struct hb_host *host, struct hb_slice key, b
   } else {
     status.rejected++;
   }
-  put(host, key, &status, true);
+  put(host, key, &status, true, blocked_at(host, key));
   return HB_HOST_DONE;
 }
 
@@ -175,7 +194,7 @@ enum hb_host_result hb_host_tell_statuses(struct hb_host *host, struct hb_err *e
     struct hb_slice key = hb_slice_of(state->id, state->key_size);
     struct hb_key_status status;
     if (read(host, key, &status, err) != HB_OK) return HB_HOST_ERROR;
-    tell(host, key, &status);
+    tell(host, key, &status, blocked_at(host, key));
     host->touched = true;
   }
   hb_cache_committed(changed); /* empty again: it has no budget */

@@ -22,7 +22,9 @@ enum { KEYS = 4 };
 struct store {
   struct hb_key_status statuses[KEYS]; /* of the keys "0" to "3" */
   uint64_t told;
+  int64_t blocked_at[32]; /* as told, by position; -1: not blocked */
   struct hb_processor_place place;
+  enum hb_on_error on_error;
 };
 
 static enum hb_code get(void *context, struct hb_slice key, struct hb_slice name, bool *out_found,
@@ -76,10 +78,31 @@ static struct hb_host *open_host(struct store *store, enum hb_key_status_mode mo
       .processor = &REPEAT,
       .source = {.context = store, .get = get, .get_status = get_status},
       .budget = {.results = 3, .cache_bytes = 1},
+      .on_error = store->on_error,
       .key_status = mode};
   struct hb_host *host = hb_host_create(&options);
   hb_host_restore(host, &store->place);
   return host;
+}
+
+static int64_t blocked_at(struct hb_slice frame) {
+  struct hb_wire_reader reader = {frame.data, frame.data + frame.size};
+  struct hb_wire_field field;
+  assert_int_equal(hb_wire_next(&reader, &field), HB_WIRE_FIELD);
+  reader = (struct hb_wire_reader){field.bytes.data, field.bytes.data + field.bytes.size};
+  while (hb_wire_next(&reader, &field) == HB_WIRE_FIELD) {
+    if (field.number == 21) return (int64_t)field.number_value;
+  }
+  return -1;
+}
+
+static void note_told(struct store *store, const struct hb_result_block *told) {
+  struct hb_block block;
+  assert_int_equal(hb_block_decode(hb_bytes_view(told->block), &block, NULL), HB_OK);
+  for (uint32_t i = 0; i < block.count; i++) {
+    size_t at = (size_t)told->from + i;
+    if (at < 32) store->blocked_at[at] = blocked_at(hb_block_frame(&block, i));
+  }
 }
 
 static void commit(struct hb_host *host, struct store *store) {
@@ -89,6 +112,7 @@ static void commit(struct hb_host *host, struct store *store) {
   }
   for (size_t i = 0; i < bundle->told_count; i++) {
     assert_int_equal(bundle->told[i].from, store->told);
+    note_told(store, &bundle->told[i]);
     store->told = (uint64_t)bundle->told[i].to;
   }
   store->place = bundle->place;
@@ -96,23 +120,29 @@ static void commit(struct hb_host *host, struct store *store) {
   hb_host_committed(host);
 }
 
-static void feed(struct hb_host *host, struct store *store, int64_t sequence, const char *key,
-                 const char *payload, bool last) {
+static void make_frame(struct hb_buf *frame, int64_t sequence, const char *key, const char *payload,
+                       bool last, struct hb_event *out) {
   struct hb_buf event = {0};
-  struct hb_buf frame = {0};
   if (sequence) hb_wire_append_varint(&event, 1, (uint64_t)sequence);
   hb_wire_append_bytes(&event, 2, hb_slice_text(key));
   hb_wire_append_bytes(&event, 5, hb_slice_text(payload));
   if (last) hb_wire_append_varint(&event, 8, 1);
-  hb_wire_append_bytes(&frame, 1, hb_buf_view(&event));
-  struct hb_event scanned;
-  assert_int_equal(hb_scan_frame(hb_buf_view(&frame), &scanned, NULL), HB_OK);
+  hb_buf_clear(frame);
+  hb_wire_append_bytes(frame, 1, hb_buf_view(&event));
+  hb_buf_done(&event);
+  assert_int_equal(hb_scan_frame(hb_buf_view(frame), out, NULL), HB_OK);
+}
+
+static void feed(struct hb_host *host, struct store *store, int64_t sequence, const char *key,
+                 const char *payload, bool last) {
+  struct hb_buf frame = {0};
+  struct hb_event event;
+  make_frame(&frame, sequence, key, payload, last, &event);
   enum hb_host_result result;
-  while ((result = hb_host_event(host, &scanned, sequence, NULL)) == HB_HOST_FULL) {
+  while ((result = hb_host_event(host, &event, sequence, NULL)) == HB_HOST_FULL) {
     commit(host, store);
   }
   assert_int_equal(result, HB_HOST_DONE);
-  hb_buf_done(&event);
   hb_buf_done(&frame);
 }
 
@@ -235,9 +265,67 @@ static void test_periodic(void **state) {
   hb_host_destroy(host);
 }
 
+static void expect_blocked(const struct store *store, const int64_t *expected, size_t count) {
+  assert_int_equal(store->told, count);
+  for (size_t i = 0; i < count; i++) assert_int_equal(store->blocked_at[i], expected[i]);
+}
+
+/* What is told says where the key is blocked as of the event that it tells of: from the one that
+ * fails on, refusals included, until a good one, or until it is given up, which is told, too. */
+static void test_blocked(void **state) {
+  (void)state;
+  struct store store = {.place = {.position = 1}, .on_error = HB_ON_ERROR_WAIT};
+  struct hb_host *host = open_host(&store, HB_KEY_STATUS_EVERY_EVENT);
+  feed(host, &store, 1, "0", "a", false);
+  feed(host, &store, 2, "0", "f", false);
+  feed(host, &store, 3, "0", "f", false); /* waits: not told */
+  feed(host, &store, 4, "1", "a", false);
+  refuse(host, &store, "0", true);
+  commit(host, &store);
+  expect_blocked(&store, (const int64_t[]){-1, 2, -1, 2}, 4);
+  assert_int_equal(
+      hb_host_give_up(host, hb_blocked_find(hb_host_blocked(host), hb_slice_text("0")), NULL),
+      HB_HOST_DONE);
+  commit(host, &store);
+  expect_blocked(&store, (const int64_t[]){-1, 2, -1, 2, -1}, 5);
+  struct hb_buf frame = {0};
+  struct hb_event event;
+  struct hb_blocked_key *key = hb_blocked_find(hb_host_blocked(host), hb_slice_text("0"));
+  make_frame(&frame, 3, "0", "f", false, &event);
+  assert_int_equal(hb_host_catch_up(host, key, &event, 3, NULL), HB_HOST_DONE);
+  make_frame(&frame, 3, "0", "b", false, &event);
+  bool good;
+  assert_int_equal(hb_host_try(host, key, &event, HB_TRY_COPY, &good, NULL), HB_HOST_DONE);
+  assert_true(good);
+  commit(host, &store);
+  expect_blocked(&store, (const int64_t[]){-1, 2, -1, 2, -1, 3, -1}, 7);
+  check(&store.statuses[0], 3, 2, 1, 2, 1, 0);
+  hb_buf_done(&frame);
+  hb_host_destroy(host);
+}
+
+/* A periodic status says it as of when it is told. */
+static void test_blocked_periodic(void **state) {
+  (void)state;
+  struct store store = {.place = {.position = 1}, .on_error = HB_ON_ERROR_WAIT};
+  struct hb_host *host = open_host(&store, HB_KEY_STATUS_PERIODIC);
+  feed(host, &store, 1, "0", "f", false);
+  assert_int_equal(hb_host_tell_statuses(host, NULL), HB_HOST_DONE);
+  commit(host, &store);
+  struct hb_blocked_key *key = hb_blocked_find(hb_host_blocked(host), hb_slice_text("0"));
+  assert_int_equal(hb_host_give_up(host, key, NULL), HB_HOST_DONE);
+  assert_int_equal(hb_host_statuses_due(host), 1);
+  assert_int_equal(hb_host_tell_statuses(host, NULL), HB_HOST_DONE);
+  commit(host, &store);
+  expect_blocked(&store, (const int64_t[]){1, -1}, 2);
+  hb_host_destroy(host);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_last),
-                                     cmocka_unit_test(test_every_event),
-                                     cmocka_unit_test(test_lost), cmocka_unit_test(test_periodic)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_counts),          cmocka_unit_test(test_last),
+      cmocka_unit_test(test_every_event),     cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_periodic),        cmocka_unit_test(test_blocked),
+      cmocka_unit_test(test_blocked_periodic)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 /* Decides what becomes of a key that waits at an event that failed: its later events are passed
- * over, a good event is tried in place of the failed one, and what was passed over is run behind
- * it.
+ * over, a good event is tried in place of the failed one, or that one is given up, and what was
+ * passed over is run behind it.
  *
  * All of it is of the bundle at hand, the key's row with it, so that a crash finds the key where
  * its states are. A key's timers fire meanwhile as all timers do, on the state that the key has. */
@@ -54,7 +54,7 @@ static void begin_to_catch_up(struct hb_host *host, struct hb_blocked_key *key) 
   key->row.copy = 0;
   key->row.run = 0;
   key->row.next = key->row.position + 1;
-  key->asked = key->try_failed = key->try_copies = false;
+  key->asked = key->given_up = key->try_failed = key->try_copies = false;
   touch(host, key);
   if (key->row.passed == 0) hb_blocked_remove(&host->blocked, key);
 }
@@ -67,7 +67,7 @@ static void choose(struct hb_host *host, struct hb_blocked_key *key, uint64_t co
 }
 
 /* Where some of its results are committed it is no good processor, but goes on all the same. */
-static void give_up(struct hb_host *host, struct hb_blocked_key *key, uint64_t copy, bool is_copy) {
+static void wait_on(struct hb_host *host, struct hb_blocked_key *key, uint64_t copy, bool is_copy) {
   if (key->row.phase == HB_BLOCKED_CHOSEN) {
     key->row.phase = HB_BLOCKED_WAITS;
     touch(host, key);
@@ -76,12 +76,16 @@ static void give_up(struct hb_host *host, struct hb_blocked_key *key, uint64_t c
 }
 
 enum hb_host_result hb_host_try(struct hb_host *host, struct hb_blocked_key *key,
-                                const struct hb_event *event, bool is_copy, bool *out_good,
+                                const struct hb_event *event, enum hb_try kind, bool *out_good,
                                 struct hb_err *err) {
   HB_ASSERT(key->row.phase != HB_BLOCKED_CATCHES_UP && event->sequence == key->row.sequence);
   if (hb_host_is_full(host)) return HB_HOST_FULL;
-  struct hb_event_call call = {
-      .position = key->row.position, .skip = &key->row.skip, .is_try = true, .is_copy = is_copy};
+  bool is_copy = kind != HB_TRY_FAILED;
+  struct hb_event_call call = {.position = key->row.position,
+                               .skip = &key->row.skip,
+                               .is_try = true,
+                               .is_copy = is_copy,
+                               .is_kept = kind == HB_TRY_KEPT};
   uint64_t copy = hb_event_content_hash(event);
   enum hb_host_result result = hb_host_run_event(host, event, &call, err);
   if (result == HB_HOST_FULL) choose(host, key, copy, is_copy);
@@ -91,8 +95,24 @@ enum hb_host_result hb_host_try(struct hb_host *host, struct hb_blocked_key *key
   if (*out_good) {
     begin_to_catch_up(host, key);
   } else {
-    give_up(host, key, copy, is_copy);
+    wait_on(host, key, copy, is_copy);
   }
+  return HB_HOST_DONE;
+}
+
+/* ---- none */
+
+/* Where some results of a good event are committed, and code that is another one by now fails at
+ * the rest, those stay: none of them is repeated or taken back. */
+enum hb_host_result hb_host_give_up(struct hb_host *host, struct hb_blocked_key *key,
+                                    struct hb_err *err) {
+  HB_ASSERT(key->row.phase == HB_BLOCKED_WAITS);
+  if (hb_host_is_full(host)) return HB_HOST_FULL;
+  struct hb_status_change change = {.key = key->row.key, .given_up = true};
+  if (hb_status_note(host, &change, err) != HB_OK) return HB_HOST_ERROR;
+  key->row.skip = 0;
+  host->gave_up = true;
+  begin_to_catch_up(host, key);
   return HB_HOST_DONE;
 }
 

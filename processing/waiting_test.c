@@ -61,7 +61,7 @@ struct entry {
   int key;
   int64_t sequence;
   char payload;
-  char copy; /* of a '!': a good one; 0: none comes */
+  char copy; /* of a '!': a good one; 0: none comes; '-': neither, and it is given up */
 };
 
 static unsigned next_random(unsigned *seed) {
@@ -79,6 +79,7 @@ static void make_log(struct entry *log, unsigned *seed) {
                             .sequence = next[key]++,
                             .payload = bad ? '!' : (char)('a' + i % 26),
                             .copy = bad && comes ? (char)('A' + i % 26) : '\0'};
+    if (bad && next_random(seed) % 6 == 0) log[i].copy = '-';
   }
 }
 
@@ -106,6 +107,7 @@ static void expect(const struct entry *log, int key, char *out) {
     if (log[i].key != key) continue;
     char payload = log[i].payload == '!' ? log[i].copy : log[i].payload;
     if (!payload) return;
+    if (payload == '-') continue;
     text[size++] = payload;
     text[size] = '\0';
     for (int k = 0; k < results_of(log[i].sequence); k++) {
@@ -125,6 +127,7 @@ struct store {
   struct hb_processor_place place;
   char results[KEYS][TEXT];
   size_t failures;
+  bool gave_up; /* the last bundle */
 };
 
 static int key_of(struct hb_slice key) {
@@ -193,6 +196,7 @@ static void commit(struct store *store, struct hb_host *host) {
   }
   store->failures += bundle->failures_count;
   store->place = bundle->place;
+  store->gave_up = bundle->gave_up;
   hb_host_committed(host);
 }
 
@@ -248,10 +252,14 @@ static enum hb_host_result work_on(struct run *run, struct hb_blocked_key *key) 
   }
   const struct entry *failed = &run->log[key->row.position];
   assert_int_equal(failed->sequence, key->row.sequence);
-  bool comes = failed->copy && (key->row.phase == HB_BLOCKED_CHOSEN || next_random(&run->seed) % 3);
+  if (failed->copy == '-' && next_random(&run->seed) % 2)
+    return hb_host_give_up(run->host, key, NULL);
+  bool comes =
+      failed->copy > '-' && (key->row.phase == HB_BLOCKED_CHOSEN || next_random(&run->seed) % 3);
   bool good = false;
   make_event(&run->frame, failed, comes ? failed->copy : '!', &event);
-  enum hb_host_result result = hb_host_try(run->host, key, &event, comes, &good, NULL);
+  enum hb_host_result result =
+      hb_host_try(run->host, key, &event, comes ? HB_TRY_COPY : HB_TRY_FAILED, &good, NULL);
   if (result != HB_HOST_DONE) return result;
   assert_int_equal(good, comes);
   if (!failed->copy) key->try_copies = false;
@@ -282,6 +290,17 @@ static void run_all(struct run *run) {
   commit(run->store, run->host);
 }
 
+/* Events of the key that were given up. */
+static uint64_t count_given_up(const struct run *run, int key) {
+  const struct store *store = run->store;
+  int64_t end = store->is_blocked[key] ? store->blocked[key].position : EVENTS;
+  uint64_t count = 0;
+  for (int64_t i = 0; i < end; i++) {
+    count += run->log[i].key == key && run->log[i].payload == '!' && run->log[i].copy == '-';
+  }
+  return count;
+}
+
 static void check_key(const struct run *run, int key) {
   static char expected[TEXT];
   const struct store *store = run->store;
@@ -292,13 +311,14 @@ static void check_key(const struct run *run, int key) {
   uint64_t came = 0;
   for (int i = 0; i < EVENTS; i++) came += run->log[i].key == key;
   assert_int_equal(status->processed + status->failed + passed, came);
-  assert_int_equal(status->failed, store->is_blocked[key]);
+  assert_int_equal(status->failed, store->is_blocked[key] + count_given_up(run, key));
   assert_int_equal(status->processed, store->state_sizes[key]);
 }
 
-/* Whenever good events come and whatever is lost in between: a key's results are those that it
- * would have had if the good ones had been there, each once, with the same causes; a key that gets
- * none stops there. Each event of a key is processed, failed or waits. */
+/* Whenever good events come or failed ones are given up, and whatever is lost in between: a key's
+ * results are those that it would have had if the good ones had been there and those given up had
+ * not, each once, with the same causes; a key that gets none stops there. Each event of a key is
+ * processed, failed or waits. */
 static void test_order(void **state) {
   (void)state;
   for (unsigned seed = 1; seed <= 60; seed++) {
@@ -338,7 +358,8 @@ static void test_limit(void **state) {
 }
 
 /* A copy that fails too is kept with the reason, and is remembered; the event that failed, tried
- * again, is not kept twice. The key waits on either way. */
+ * again, is not kept twice; nor does a copy that was kept count against the quota again. The key
+ * waits on either way. */
 static void test_bad_copy(void **state) {
   (void)state;
   static const struct entry LOG[] = {{0, 0, '!', 0}};
@@ -349,16 +370,22 @@ static void test_bad_copy(void **state) {
   struct hb_event event;
   bool good = true;
   make_event(&run.frame, &LOG[0], '!', &event);
-  assert_int_equal(hb_host_try(run.host, key, &event, false, &good, NULL), HB_HOST_DONE);
+  assert_int_equal(hb_host_try(run.host, key, &event, HB_TRY_FAILED, &good, NULL), HB_HOST_DONE);
   assert_false(good);
   assert_int_equal(key->tried_count, 0);
   commit(store, run.host);
   assert_int_equal(store->failures, 1);
-  assert_int_equal(hb_host_try(run.host, key, &event, true, &good, NULL), HB_HOST_DONE);
+  uint64_t bytes = store->place.unprocessed_bytes;
+  assert_int_equal(hb_host_try(run.host, key, &event, HB_TRY_COPY, &good, NULL), HB_HOST_DONE);
   assert_false(good);
   assert_int_equal(key->tried_count, 1);
   commit(store, run.host);
   assert_int_equal(store->failures, 2);
+  assert_int_equal(store->place.unprocessed_bytes, 2 * bytes);
+  assert_int_equal(hb_host_try(run.host, key, &event, HB_TRY_KEPT, &good, NULL), HB_HOST_DONE);
+  commit(store, run.host);
+  assert_int_equal(store->failures, 3); /* its row counts one more */
+  assert_int_equal(store->place.unprocessed_bytes, 2 * bytes);
   assert_int_equal(store->place.failed, 1);
   assert_true(store->is_blocked[0]);
   hb_host_destroy(run.host);
@@ -366,8 +393,39 @@ static void test_bad_copy(void **state) {
   free(store);
 }
 
+/* A key without anything behind the event that is given up waits no more at once, and the next
+ * commit says so; the bundle has to be durable before that is told. Results of a good event that
+ * are committed already, where other code fails at the rest of it, stay, and cost the next event
+ * none of its own. */
+static void test_give_up(void **state) {
+  (void)state;
+  static const struct entry LOG[] = {{0, 3, '!', 0}, {0, 4, 'b', 0}};
+  struct store *store = calloc(1, sizeof *store);
+  struct run run = {.log = LOG, .store = store, .host = open_host(store, 0)};
+  assert_int_equal(feed_next(&run), HB_HOST_DONE);
+  commit(store, run.host);
+  assert_true(store->is_blocked[0]);
+  store->blocked[0].skip = 2;
+  crash(&run);
+  struct hb_blocked_key *key = hb_blocked_next(hb_host_blocked(run.host));
+  assert_int_equal(hb_host_give_up(run.host, key, NULL), HB_HOST_DONE);
+  assert_int_equal(hb_host_stats(run.host).blocked_keys, 0);
+  commit(store, run.host);
+  assert_true(store->gave_up);
+  assert_false(store->is_blocked[0]);
+  assert_int_equal(store->statuses[0].failed, 1);
+  assert_int_equal(feed_next(&run), HB_HOST_DONE);
+  commit(store, run.host);
+  assert_false(store->gave_up);
+  assert_string_equal(store->results[0], "b@1 ");
+  hb_host_destroy(run.host);
+  hb_buf_done(&run.frame);
+  free(store);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_limit),
-                                     cmocka_unit_test(test_bad_copy)};
+                                     cmocka_unit_test(test_bad_copy),
+                                     cmocka_unit_test(test_give_up)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

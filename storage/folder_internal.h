@@ -12,7 +12,7 @@
 #define HB_FILE_FORMAT "FORMAT"
 #define HB_FILE_FORMAT_NEW "FORMAT.new" /* as long as a store is being made */
 #define HB_FILE_DAMAGED "DAMAGED"       /* a table can't be read: none is compacted */
-#define HB_FILE_STOPPED "STOPPED"       /* marks of attempts were left by no crash */
+#define HB_FILE_STOPPED "STOPPED"       /* and "-", numbers: a mark that was left by no crash */
 #define HB_FOLDER_ROCKSDB "db"
 #define HB_FOLDER_INDEX "index-tmp"
 

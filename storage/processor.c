@@ -111,12 +111,29 @@ void hb_write_put_results(struct hb_write *write, struct hb_processor_id id, int
   hb_rocks_put(write->batch, HB_FAMILY_RESULTS, hb_key_view(&key), block);
 }
 
+static struct hb_key failure_key(struct hb_processor_id id, int64_t position,
+                                 struct hb_slice frame) {
+  return hb_key_failure(id.stream, position,
+                        XXH3_64bits_withSeed(frame.data, frame.size, id.processor));
+}
+
+enum hb_code hb_failure_is_kept(struct hb_store *store, struct hb_processor_id id, int64_t position,
+                                struct hb_slice frame, bool *out, struct hb_err *err) {
+  struct hb_key key = failure_key(id, position, frame);
+  struct hb_bytes *row;
+  enum hb_code code =
+      hb_rocks_get(store->engine, HB_FAMILY_UNPROCESSED, hb_key_view(&key), &row, err);
+  if (code != HB_OK) return code;
+  *out = row != NULL;
+  hb_bytes_unref(row);
+  return HB_OK;
+}
+
 void hb_write_put_failure(struct hb_write *write, struct hb_processor_id id,
                           const struct hb_failure_row *row, uint64_t seen_wall_ms) {
   struct hb_buf frame = {0};
   hb_record_put_failure(&frame, id.processor, row);
-  uint64_t hash = XXH3_64bits_withSeed(row->frame.data, row->frame.size, id.processor);
-  struct hb_key key = hb_key_failure(id.stream, row->position, hash);
+  struct hb_key key = failure_key(id, row->position, row->frame);
   struct hb_unprocessed value = {.count = 1,
                                  .first_seen_wall_ms = seen_wall_ms,
                                  .last_seen_wall_ms = seen_wall_ms,

@@ -52,8 +52,9 @@ void hb_write_drop_processor(struct hb_write *write, struct hb_processor_id id);
 /* ---- attempts that no crash ended, in the folder of an open store: marks of them stay where they
  * could not be deleted when the server was stopped. */
 
-bool hb_stopped_is_noted(const char *path);
-void hb_stopped_note(const char *path);
+bool hb_stopped_is_noted(const char *path, struct hb_processor_id id);
+void hb_stopped_note(const char *path, struct hb_processor_id id);
+/* Of all. */
 HB_MUST_CHECK enum hb_code hb_stopped_forget(const char *path, struct hb_err *err);
 
 /* ---- reading */
@@ -117,6 +118,10 @@ struct hb_stored_failure {
   struct hb_slice explanation; /* both live for the visit */
   struct hb_slice frame;
 };
+/* Whether an event with that frame was kept as failed there. */
+HB_MUST_CHECK enum hb_code hb_failure_is_kept(struct hb_store *store, struct hb_processor_id id,
+                                              int64_t position, struct hb_slice frame, bool *out,
+                                              struct hb_err *err);
 typedef bool hb_failure_visit(void *context, const struct hb_stored_failure *row);
 /* What user code gave up, of all processors of the stream, by position. */
 HB_MUST_CHECK enum hb_code hb_failure_each(struct hb_store *store, uint64_t stream,

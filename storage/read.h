@@ -86,6 +86,11 @@ HB_MUST_CHECK enum hb_code hb_unprocessed_of(struct hb_store *store, uint64_t st
                                              enum hb_outcome outcome, int64_t sequence,
                                              hb_unprocessed_visit *visit, void *context,
                                              struct hb_err *err);
+/* The one with that content hash, where it is there. */
+HB_MUST_CHECK enum hb_code hb_unprocessed_one(struct hb_store *store, uint64_t stream,
+                                              enum hb_outcome outcome, int64_t sequence,
+                                              uint64_t hash, hb_unprocessed_visit *visit,
+                                              void *context, struct hb_err *err);
 typedef bool hb_peer_visit(void *context, uint32_t peer, struct hb_slice text);
 HB_MUST_CHECK enum hb_code hb_peer_each(struct hb_store *store, hb_peer_visit *visit, void *context,
                                         struct hb_err *err);

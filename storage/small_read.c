@@ -55,17 +55,30 @@ enum hb_code hb_unprocessed_each(struct hb_store *store, uint64_t stream,
   return hb_store_each_row(iter, HB_FAMILY_UNPROCESSED, visit_unprocessed, &all, err);
 }
 
+/* Rows with these hashes, both included. */
+static enum hb_code visit_hashes(struct hb_store *store, struct hb_key start, struct hb_key last,
+                                 struct unprocessed *all, struct hb_err *err) {
+  last.data[last.size++] = 0; /* above the last hash */
+  struct hb_rocks_iter *iter = hb_rocks_iter_create(store->engine, HB_FAMILY_UNPROCESSED,
+                                                    hb_key_view(&start), hb_key_view(&last));
+  hb_rocks_iter_first(iter);
+  return hb_store_each_row(iter, HB_FAMILY_UNPROCESSED, visit_unprocessed, all, err);
+}
+
 enum hb_code hb_unprocessed_of(struct hb_store *store, uint64_t stream, enum hb_outcome outcome,
                                int64_t sequence, hb_unprocessed_visit *visit, void *context,
                                struct hb_err *err) {
   struct unprocessed all = {.visit = visit, .context = context};
-  struct hb_key start = hb_key_unprocessed(stream, outcome, sequence, 0);
-  struct hb_key end = hb_key_unprocessed(stream, outcome, sequence, UINT64_MAX);
-  end.data[end.size++] = 0; /* above the last hash */
-  struct hb_rocks_iter *iter = hb_rocks_iter_create(store->engine, HB_FAMILY_UNPROCESSED,
-                                                    hb_key_view(&start), hb_key_view(&end));
-  hb_rocks_iter_first(iter);
-  return hb_store_each_row(iter, HB_FAMILY_UNPROCESSED, visit_unprocessed, &all, err);
+  return visit_hashes(store, hb_key_unprocessed(stream, outcome, sequence, 0),
+                      hb_key_unprocessed(stream, outcome, sequence, UINT64_MAX), &all, err);
+}
+
+enum hb_code hb_unprocessed_one(struct hb_store *store, uint64_t stream, enum hb_outcome outcome,
+                                int64_t sequence, uint64_t hash, hb_unprocessed_visit *visit,
+                                void *context, struct hb_err *err) {
+  struct unprocessed all = {.visit = visit, .context = context};
+  struct hb_key key = hb_key_unprocessed(stream, outcome, sequence, hash);
+  return visit_hashes(store, key, key, &all, err);
 }
 
 struct peers {

@@ -211,6 +211,62 @@ static void test_lists_and_positions(void **state) {
   free(all);
 }
 
+static void expect(char *text, const char *expected) {
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+/* What is missing is listed by key, the same after a kill, and until it has come; which keys miss
+ * something, too. */
+static void test_gaps(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "1");
+  DO(0,
+     "{\"sequence\":1,\"key\":\"a\",\"payload\":\"\"}\n"
+     "{\"sequence\":4,\"key\":\"a\",\"payload\":\"\"}\n"
+     "{\"sequence\":6,\"key\":\"a\",\"payload\":\"\"}\n"
+     "{\"sequence\":1,\"key\":\"b\",\"payload\":\"\"}\n"
+     "{\"sequence\":2,\"key\":\"c\",\"payload\":\"\"}\n",
+     "send", "--stream", "s", "-");
+  kill_and_start(world);
+  expect(RUN(0, NULL, "stream", "gaps", "s", "--key", "a"),
+         "[2, 4)  2 missing\n[5, 6)  1 missing\n");
+  expect(RUN(0, NULL, "stream", "gaps", "s", "--key", "YQ==", "--base64", "--json"),
+         "{\"start\":2,\"end\":4}\n{\"start\":5,\"end\":6}\n");
+  expect(RUN(0, NULL, "stream", "gaps", "s", "--key", "b"), "");
+  char *keys = RUN(0, NULL, "stream", "gaps", "s");
+  assert_int_equal(count_of(keys, "\n"), 2);
+  assert_non_null(strstr(keys,
+                         "{\"key\":\"a\",\"complete_to\":2,\"highest\":6,\"held_events\":2,"
+                         "\"gaps_total\":2,\"gap\":{\"start\":2,\"end\":4}}\n"));
+  assert_non_null(strstr(keys, "{\"key\":\"c\",\"complete_to\":1,"));
+  free(keys);
+  keys = RUN(0, NULL, "stream", "gaps", "s", "--prefix", "c");
+  assert_int_equal(count_of(keys, "\n"), 1);
+  free(keys);
+  DO(0,
+     "{\"sequence\":2,\"key\":\"a\",\"payload\":\"\"}\n"
+     "{\"sequence\":3,\"key\":\"a\",\"payload\":\"\"}\n"
+     "{\"sequence\":5,\"key\":\"a\",\"payload\":\"\"}\n"
+     "{\"sequence\":1,\"key\":\"c\",\"payload\":\"\"}\n",
+     "send", "--stream", "s", "-");
+  expect(RUN(0, NULL, "stream", "gaps", "s", "--key", "a"), "");
+  expect(RUN(0, NULL, "stream", "gaps", "s"), "");
+
+  DO(0, NULL, "stream", "add", "g", "--first", "1");
+  DO(0, "{\"sequence\":3,\"payload\":\"\"}\n", "send", "--stream", "g", "-");
+  char *gaps = RUN(0, NULL, "stream", "gaps", "g");
+  assert_memory_equal(gaps, "[1, 3)  2 missing for ", 22);
+  free(gaps);
+  gaps = RUN(0, NULL, "stream", "gaps", "g", "--json");
+  assert_memory_equal(gaps, "{\"start\":1,\"end\":3,\"age_ms\":", 28);
+  free(gaps);
+  DO(73, NULL, "stream", "gaps", "g", "--key", "a");
+  DO(73, NULL, "stream", "gaps", "g", "--prefix", "a");
+  DO(69, NULL, "stream", "gaps", "nowhere");
+  DO(2, NULL, "stream", "gaps", "s", "--key", "a", "--prefix", "a");
+}
+
 /* ---- more waits than memory may hold */
 
 enum { MANY_PER = 6000, MANY = KEYS * MANY_PER, MANY_LINE = 320, MANY_RSS_MORE_MIB = 16 };
@@ -252,6 +308,9 @@ static void test_more_waits_than_memory_holds(void **state) {
   kill_and_start(world);
   uint64_t after = hbt_server_rss_mib(&world->server);
   assert_true(before > 0 && after > 0);
+  char *gaps = RUN(0, NULL, "stream", "gaps", "s"); /* of what is not in memory, too */
+  assert_int_equal(count_of(gaps, "\"gap\":{\"start\":0,\"end\":1}}\n"), KEYS);
+  free(gaps);
   if (after > before + MANY_RSS_MORE_MIB && hbt_rss_is_own()) {
     fail_msg("RSS %llu MiB, %llu with nothing held", (unsigned long long)after,
              (unsigned long long)before);
@@ -277,6 +336,11 @@ static void test_initial(void **state) {
   assert_string_equal(none, "");
   free(none);
   kill_and_start(world);
+  expect(RUN(0, NULL, "stream", "gaps", "s", "--key", "a", "--json"),
+         "{\"initial_missing\":true}\n");
+  expect(RUN(0, NULL, "stream", "gaps", "s"),
+         "{\"key\":\"a\",\"complete_to\":null,\"highest\":8,\"held_events\":1,\"gaps_total\":1,"
+         "\"gap\":null}\n");
   DO(0,
      "{\"sequence\":7,\"key\":\"a\",\"payload\":\"7\",\"initial\":true}\n"
      "{\"sequence\":9,\"key\":\"a\",\"payload\":\"9\",\"last\":true}\n",
@@ -295,8 +359,11 @@ int main(int argc, char **argv) {
   holdbackd = argv[1];
   holdback = argv[2];
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-  const struct CMUnitTest tests[] = {T(test_survives_kills), T(test_survives_kills_async),
-                                     T(test_lists_and_positions), T(test_initial),
+  const struct CMUnitTest tests[] = {T(test_survives_kills),
+                                     T(test_survives_kills_async),
+                                     T(test_lists_and_positions),
+                                     T(test_initial),
+                                     T(test_gaps),
                                      T(test_more_waits_than_memory_holds)};
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -302,11 +302,54 @@ static void test_blocked(void **state) {
   assert_non_null(strstr(results, "\"payload\":\"5\""));
   assert_non_null(strstr(results, "\"payload\":\"7\""));
   free(results);
+  DO(0,
+     "{\"sequence\":3,\"key\":\"a\",\"payload\":\"x\"}\n"
+     "{\"sequence\":4,\"key\":\"a\",\"payload\":\"4\"}\n"
+     "{\"sequence\":5,\"key\":\"a\",\"payload\":\"y\"}\n",
+     "send", "-S", "s", "-");
+  wait_blocked(world, 1);
+  DO(73, NULL, "unprocessed", "skip", "p", "b", "-S", "s");
+  DO(73, NULL, "unprocessed", "skip", "p", "a", "5", "-S", "s");
+  DO(69, NULL, "unprocessed", "skip", "q", "a", "-S", "s");
+  DO(2, NULL, "unprocessed", "skip", "p", "-S", "s");
+  expect(RUN(0, NULL, "unprocessed", "skip", "p", "a", "3", "-S", "s"),
+         "p: skipped 3, 1 blocked\n  blocked again at 5\n");
+  expect(RUN(0, NULL, "unprocessed", "skip", "p", "--base64", "YQ==", "-S", "s", "--json"),
+         "{\"processor\":\"p\",\"skipped\":5,\"blocked_at\":null,\"blocked\":0}\n");
+  expect_status(world, "a",
+                "{\"key\":\"a\",\"last_processed\":4,\"processed\":3,\"failed\":2,\"results\":3,"
+                "\"duplicates\":0,\"rejected\":1,\"waiting\":0,\"earliest_waiting\":null,"
+                "\"latest_waiting\":null,\"received\":6,\"last_received\":false}");
+  results = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--count", "3");
+  assert_non_null(strstr(results, "\"payload\":\"11\""));
+  free(results);
   DO(69, NULL, "unprocessed", "retry", "-S", "s", "--processor", "q");
   DO(0, NULL, "processor", "rm", "p", "-S", "s", "--keep");
   DO(73, NULL, "unprocessed", "retry", "-S", "s", "--processor", "p");
   DO(0, NULL, "stream", "add", "g", "--first", "1");
   DO(67, NULL, "processor", "add", "p", "sum", "-S", "g", "--on-error", "wait");
+}
+
+/* Statuses that are told say where the key is blocked, and when it is no more. */
+static void test_blocked_told(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--mode", "per-key", "--first", "1");
+  DO(0, NULL, "processor", "add", "p", "sum", "-S", "s", "--key-status", "event");
+  DO(0,
+     "{\"sequence\":1,\"key\":\"a\",\"payload\":\"x\"}\n"
+     "{\"sequence\":2,\"key\":\"a\",\"payload\":\"2\"}\n",
+     "send", "-S", "s", "-");
+  wait_blocked(world, 1);
+  DO(0, NULL, "unprocessed", "skip", "p", "a", "-S", "s");
+  char *text = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--key-statuses", "--from",
+                   "start", "--count", "3");
+  char *blocked = strstr(text, "\"failed\":1,");
+  assert_true(blocked && blocked < strchr(text, '\n'));
+  blocked = strstr(text, "\"blocked_at\":1,");
+  assert_true(blocked && blocked < strchr(text, '\n'));
+  assert_null(strstr(blocked + 1, "\"blocked_at\""));
+  assert_non_null(strstr(blocked, "\"processed\":1,"));
+  free(text);
 }
 
 static void test_refusals(void **state) {
@@ -337,6 +380,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_key_status, setup, teardown),
       cmocka_unit_test_setup_teardown(test_key_status_periodic, setup, teardown),
       cmocka_unit_test_setup_teardown(test_blocked, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_blocked_told, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

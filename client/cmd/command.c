@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "client/cmd/base64.h"
 #include "client/cmd/exit.h"
 
 /* ---- common options */
@@ -189,4 +190,17 @@ uint32_t command_parse_duration_ms(const char *text, const char *what, struct ar
   if (errno || end == text || unit == 0 || !(value * unit >= 1) || value * unit > 4e9)
     argp_error(state, "%s: '%s' is no duration such as 30, 30s, 500ms, 5m", what, text);
   return (uint32_t)(value * unit);
+}
+
+bool command_take_key(const char *command, const char *text, bool is_base64, struct hb_buf *decoded,
+                      struct holdback_bytes *out) {
+  size_t at = 0;
+  *out = (struct holdback_bytes){text, strlen(text)};
+  if (!is_base64) return true;
+  if (!base64_decode(decoded, hb_slice_text(text), &at)) {
+    fprintf(stderr, "%s: '%s' is not base64 at character %zu\n", command, text, at + 1);
+    return false;
+  }
+  *out = (struct holdback_bytes){decoded->data, decoded->size};
+  return true;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/slice.h"
 #include "client/holdback.h"
 
 /* Options that every sub-command takes. argv strings are borrowed. */
@@ -41,8 +42,10 @@ extern const struct command processor_info;
 extern const struct command processor_ls;
 extern const struct command processor_rm;
 extern const struct command unprocessed_retry;
+extern const struct command unprocessed_skip;
 
 extern const struct command stream_add;
+extern const struct command stream_gaps;
 extern const struct command stream_info;
 extern const struct command stream_ls;
 extern const struct command stream_rm;
@@ -68,6 +71,11 @@ int command_fail(const struct holdback_error *error);
 bool command_print_json(json_t *owned);
 /* Flush stdout; `code`, or EXIT_OWN with a message where that failed. */
 int command_finish(int code);
+
+/* KEY as bytes; `is_base64`: decoded into `decoded`, which the caller frees, else borrowed. False:
+ * it is no base64, which was said. `command` is the name in messages. */
+bool command_take_key(const char *command, const char *text, bool is_base64, struct hb_buf *decoded,
+                      struct holdback_bytes *out);
 
 /* For parsers of options: the value or a usage error. */
 int64_t command_parse_sequence(const char *text, const char *what, struct argp_state *state);

@@ -139,7 +139,7 @@ static void print_picture(FILE *out, const struct holdback_stream_status *status
           cut ? " ..." : "", start, end);
 }
 
-static void print_gaps(FILE *out, const struct holdback_stream_status *status,
+static void print_gaps(FILE *out, const char *name, const struct holdback_stream_status *status,
                        const struct palette *palette) {
   fprintf(out, "gaps             %" PRIu64 "\n", status->gaps_total);
   for (size_t i = 0; i < status->gaps_count; i++) {
@@ -154,6 +154,8 @@ static void print_gaps(FILE *out, const struct holdback_stream_status *status,
   }
   if (status->gaps_count && status->gaps_total > status->gaps_count)
     fprintf(out, "  and %" PRIu64 " more\n", status->gaps_total - status->gaps_count);
+  if (status->gaps_total > status->gaps_count)
+    fprintf(out, "  all of them: holdback stream gaps %s\n", name);
 }
 
 static void print_numbers(FILE *out, const struct holdback_stream_status *status,
@@ -196,6 +198,6 @@ void describe_status(FILE *out, const struct holdback_stream_config *config,
           status->before_first_total);
   if (status->indexed_to != status->frontier)
     fprintf(out, "indexed to       %" PRId64 "\n", status->indexed_to);
-  print_gaps(out, status, palette);
+  print_gaps(out, config->name, status, palette);
   if (status->gaps_count && status->has_highest) print_picture(out, status, palette);
 }

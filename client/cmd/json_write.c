@@ -218,8 +218,8 @@ void key_status_line_write(struct hb_buf *out, const struct holdback_key_status 
     put_member(out, "earliest_waiting", waits, status->earliest_waiting);
     put_member(out, "latest_waiting", waits, status->latest_waiting);
     put_member(out, "received", true, (int64_t)status->received);
-    if (status->has_blocked_at) put_member(out, "blocked_at", true, status->blocked_at);
   }
+  if (status->has_blocked_at) put_member(out, "blocked_at", true, status->blocked_at);
   put_text(out,
            status->last_received ? ",\"last_received\":true}\n" : ",\"last_received\":false}\n");
 }

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cmd/base64.h"
 #include "client/cmd/command.h"
 #include "client/cmd/event_json.h"
 #include "client/cmd/exit.h"
@@ -102,14 +101,9 @@ static int run(const struct common *before, int argc, char **argv) {
   struct options options = {.common = *before};
   (void)argp_parse(&argp, argc, argv, 0, NULL, &options);
   struct hb_buf decoded = {0};
-  struct holdback_bytes key = {options.key, strlen(options.key)};
-  if (options.is_base64) {
-    size_t at = 0;
-    if (!base64_decode(&decoded, hb_slice_text(options.key), &at)) {
-      fprintf(stderr, "holdback key: '%s' is not base64 at character %zu\n", options.key, at + 1);
-      return EXIT_USAGE;
-    }
-    key = (struct holdback_bytes){decoded.data, decoded.size};
+  struct holdback_bytes key = {0};
+  if (!command_take_key("holdback key", options.key, options.is_base64, &decoded, &key)) {
+    return EXIT_USAGE;
   }
   struct holdback_client *client = command_connect(&options.common);
   int code = client ? read_key(client, &options, key) : EXIT_OWN;

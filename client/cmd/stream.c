@@ -2,8 +2,9 @@
 #include "client/cmd/command.h"
 #include "client/cmd/exit.h"
 
-static const struct command *const commands[] = {
-    &stream_add, &stream_ls, &stream_info, &stream_set, &stream_seal, &stream_rm, NULL};
+static const struct command *const commands[] = {&stream_add,  &stream_ls,  &stream_info,
+                                                 &stream_gaps, &stream_set, &stream_seal,
+                                                 &stream_rm,   NULL};
 
 static const char doc[] =
     "Makes, lists, shows, changes, ends and deletes streams.\v"
@@ -11,6 +12,7 @@ static const char doc[] =
     "  add NAME   make a stream\n"
     "  ls         list streams\n"
     "  info NAME  show a stream's settings\n"
+    "  gaps NAME  list what is missing\n"
     "  set NAME   change limits or ack mode\n"
     "  seal NAME  state the end of a stream\n"
     "  rm NAME    delete a stream and all its events\n"

@@ -2,15 +2,17 @@
 #include "client/cmd/command.h"
 #include "client/cmd/exit.h"
 
-static const struct command *const commands[] = {&unprocessed_retry, NULL};
+static const struct command *const commands[] = {&unprocessed_retry, &unprocessed_skip, NULL};
 
 static const char doc[] =
     "Looks after events that a processor's code failed at.\v"
     "Commands:\n"
     "  retry  try the keys again that wait at such an event\n"
+    "  skip   let a key go on without such an event\n"
     "\n"
     "Examples:\n"
-    "  holdback unprocessed retry -S orders\n\n" EXIT_CODES_HELP;
+    "  holdback unprocessed retry -S orders\n"
+    "  holdback unprocessed skip totals ORD 17 -S orders\n\n" EXIT_CODES_HELP;
 
 static int run(const struct common *before, int argc, char **argv) {
   return command_dispatch(commands, doc, before, argc, argv);

@@ -200,6 +200,8 @@ static enum hb_code run(struct hb_engine *engine, struct hb_job *job) {
       return hb_attach_processor(engine, job, &job->error);
     case HB_JOB_DETACH_PROCESSOR:
       return hb_detach_processor(engine, job, &job->error);
+    case HB_JOB_LIST_GAPS:
+      return hb_list_gaps(engine, job, &job->error);
     default:
       HB_UNREACHABLE();
   }

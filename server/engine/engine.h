@@ -69,10 +69,12 @@ enum hb_job_kind {
   HB_JOB_DELETE_STREAM,
   HB_JOB_SEAL_STREAM,
   HB_JOB_ATTACH_PROCESSOR, /* processors.h */
-  HB_JOB_DETACH_PROCESSOR
+  HB_JOB_DETACH_PROCESSOR,
+  HB_JOB_LIST_GAPS /* gaps.h; changes nothing */
 };
 
 struct hb_processor_request;
+struct hb_gap_request;
 
 struct hb_job {
   struct hb_node node; /* the engine's */
@@ -84,6 +86,7 @@ struct hb_job {
   uint8_t incarnation[HB_INCARNATION_SIZE]; /* out, CREATE */
   int64_t seal_end;                       /* SEAL: HB_PRECONDITION as hb_ordering_check_seal says */
   struct hb_processor_request *processor; /* ATTACH, DETACH; the caller's, until done */
+  struct hb_gap_request *gaps;            /* LIST_GAPS; likewise */
   /* CREATE with the settings that the stream has already is HB_OK; with others HB_EXISTS naming
    * the first field that differs. HB_LIMIT: streams_max. */
   struct hb_err error; /* out; code HB_OK on success */

@@ -95,10 +95,8 @@ struct hb_ordering *hb_engine_create_core(struct hb_engine *engine) {
 
 static enum hb_code build(struct hb_engine *engine, struct hb_err *err) {
   engine->sequencer.core = hb_engine_create_core(engine);
-  engine->processors.marks_excused = hb_stopped_is_noted(engine->disk.path);
   enum hb_code code = hb_engine_recover(engine, false, err);
   if (code == HB_OK) code = hb_stopped_forget(engine->disk.path, err);
-  engine->processors.marks_excused = false;
   if (code != HB_OK) return code;
   /* Also where the process ended between making the store and making its stream. */
   bool is_new = engine->info.created || engine->sequencer.next_stream <= 1;

@@ -92,6 +92,7 @@ void hb_processor_unref(struct hb_processor *processor) {
   hb_buf_done(&processor->counting);
   hb_buf_done(&processor->copies);
   hb_buf_done(&processor->event);
+  hb_copies_done(processor);
   hb_buf_done(&processor->parameters);
   hb_buf_done(&processor->committed_key);
   pthread_cond_destroy(&processor->changed);

@@ -245,7 +245,8 @@ static void add(struct recovering *recovering, const struct hb_stored_processor 
   processor->seen = true;
   processor->mark =
       (struct hb_processor_mark){.stored = stored->has_attempt, .attempt = stored->attempt};
-  if (engine->processors.marks_excused && processor->mark.attempt.attempts > 0) {
+  bool counted = processor->mark.attempt.attempts > 0;
+  if (counted && hb_stopped_is_noted(engine->disk.path, stored->id)) {
     processor->mark.attempt.attempts--;
   }
   hb_processors_add(engine, processor);

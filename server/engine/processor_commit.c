@@ -222,7 +222,7 @@ bool hb_processor_commit(struct hb_processor *processor, int64_t frontier) {
   fill(processor, bundle);
   move_attempt(processor, frontier, bundle->got_on);
   processor->commit.bundle = bundle;
-  processor->commit.durable = processor->attached.library != NULL;
+  processor->commit.durable = processor->attached.library != NULL || bundle->gave_up;
   end_rows(processor);
   uint64_t began_ns = hb_clock_mono_ns();
   if (!send(processor)) {

@@ -79,7 +79,7 @@ struct hb_processor {
   bool kicked;                       /* the second of these, or there is space again */
   struct hb_buf refused;             /* events of the stream, for statuses: refusals.c */
   struct hb_buf copies;              /* keys of which a copy was kept, ... */
-  bool copies_lost;                  /* ... or any key: processor_wait.c */
+  bool copies_lost;                  /* ... or any key: processor_copies.c */
   bool retries_open;                 /* its thread takes them */
   struct hb_retry *retries;          /* asked for; in order, the first may be under way */
   enum hb_bundle_fate fate;
@@ -121,8 +121,9 @@ struct hb_processor {
   struct hb_processor_mark mark;
   bool has_marked; /* a mark was handed in: where the store is lost, it may be there */
   int64_t one_by_one_until;
-  struct hb_buf event; /* a frame that is tried */
-  bool blocked_rests;  /* keys that wait had their turn: new events have theirs */
+  struct hb_buf event;                /* a frame that is tried */
+  struct hb_copies_pass *copies_pass; /* owned; processor_copies.c */
+  bool blocked_rests;                 /* keys that wait had their turn: new events have theirs */
 };
 
 /* All processors of all streams. */
@@ -136,12 +137,8 @@ struct hb_processors {
   struct hb_processor *running;   /* those with a thread */
   struct hb_attaching *attaching; /* whose code is being made ready, by a thread each */
   size_t attaching_count;
-  bool stopping;   /* no thread begins any more */
-  bool marks_left; /* a thread ended that could not delete its mark */
-  bool any_abandoned;
+  bool stopping; /* no thread begins any more */
   atomic_bool stuck;
-  /* Sequencer's thread only. */
-  bool marks_excused; /* those that are found now were left by no crash */
 };
 
 void hb_processors_init(struct hb_processors *processors);
@@ -155,8 +152,9 @@ void hb_processors_kick(struct hb_engine *engine);
 /* A thread begins, or is about to end: then its reference goes. False: none begins any more. */
 bool hb_processors_enter(struct hb_engine *engine, struct hb_processor *processor);
 void hb_processors_leave(struct hb_engine *engine, struct hb_processor *processor);
-/* The mark of a thread that ends may still be stored. */
-void hb_processors_note_mark(struct hb_engine *engine);
+/* The mark of a thread that ends may still be stored: where it ends with the engine, the next start
+ * is told that no crash left it. Its thread. */
+void hb_processors_note_mark(struct hb_engine *engine, struct hb_processor_id id);
 /* The store failed: no results are shown until it was opened again. Sequencer's thread. */
 void hb_processors_mark_lost(struct hb_engine *engine);
 /* Share no results, forget what was not shown yet. Sequencer's thread. */
@@ -248,9 +246,13 @@ HB_MUST_CHECK bool hb_processor_call_end(struct hb_processor *processor);
 bool hb_processor_work_on_blocked(struct hb_processor *processor, int64_t frontier);
 /* There is more of that to do. */
 bool hb_processor_has_blocked_work(const struct hb_processor *processor);
+/* ---- processor_copies.c */
 /* Copies were kept: who waits for them looks. Sequencer's thread. */
 void hb_processors_note_copies(struct hb_engine *engine, const struct hb_stream *stream,
                                const struct hb_batch *batch);
+/* The processor goes: what it remembers of copies, too. */
+void hb_copies_done(struct hb_processor *processor);
+/* ---- processor_retry.c */
 /* The thread begins; it is about to end: who waits is answered. */
 void hb_processor_open_retries(struct hb_processor *processor);
 void hb_processor_close_retries(struct hb_processor *processor);

@@ -81,10 +81,13 @@ bool hb_processors_enter(struct hb_engine *engine, struct hb_processor *processo
   return begins;
 }
 
-void hb_processors_note_mark(struct hb_engine *engine) {
+/* At once: code of another one may still end the process. One that is detached is no matter: its
+ * mark is not looked at again. */
+void hb_processors_note_mark(struct hb_engine *engine, struct hb_processor_id id) {
   pthread_mutex_lock(&engine->processors.mutex);
-  engine->processors.marks_left = true;
+  bool stopping = engine->processors.stopping;
   pthread_mutex_unlock(&engine->processors.mutex);
+  if (stopping) hb_stopped_note(engine->disk.path, id);
 }
 
 static void unlink_locked(struct hb_processors *all, struct hb_processor *processor) {
@@ -131,7 +134,6 @@ static void abandon_locked(struct hb_processors *all) {
     }
     unlink_locked(all, processor);
     hb_processor_close_retries(processor);
-    all->any_abandoned = true;
     hb_log(HB_LOG_WARN, "processor_abandoned",
            "stream=%s processor=%s cause=\"its code does not come back\"", processor->stream->name,
            processor->config.name);
@@ -150,11 +152,8 @@ void hb_processors_stop(struct hb_engine *engine) {
     hb_attaching_abandon_locked(all, &abandoned);
     wait_locked(all, hb_clock_mono_ms() + STOP_LOOK_MS);
   }
-  /* Code that does not come back counts as an attempt, as a crash does. */
-  bool excused = all->marks_left && !all->any_abandoned;
   pthread_mutex_unlock(&all->mutex);
   hb_attaching_refuse(abandoned);
-  if (excused) hb_stopped_note(engine->disk.path);
 }
 
 void hb_processors_kick(struct hb_engine *engine) {

@@ -402,6 +402,49 @@ static void user_code_holds_up_no_store(void **state) {
   hb_stream_unref(stream);
 }
 
+/* The mark of two attempts at BATCH + 1, as a process that ended leaves it; the engine is stopped.
+ */
+static struct hb_processor_id leave_mark(struct rig *rig, const char *name) {
+  struct hb_engine *engine = rig->engine;
+  struct hb_processor_attempt attempt = {
+      .position = 1 + BATCH, .attempts = 2, .until = 1 + 2 * BATCH};
+  struct hb_processor *processor = NULL;
+  for (size_t i = 0; i < engine->processors.count; i++) {
+    processor = engine->processors.items[i];
+    if (strcmp(processor->config.name, name) == 0) break;
+  }
+  assert_non_null(processor);
+  struct hb_write *write = hb_write_create(engine->store);
+  hb_write_put_attempt(write, processor->id, &attempt);
+  uint64_t number = hb_ordering_take_number(engine->sequencer.core);
+  assert_int_equal(hb_store_write(engine->store, write, number, true, NULL), HB_OK);
+  hb_write_destroy(write);
+  return processor->id;
+}
+
+/* A stop that is told of one processor's mark excuses no other's: that one ended by a crash. */
+static void a_stop_excuses_whom_it_names(void **state) {
+  struct rig *rig = *state;
+  rig_open(rig);
+  struct hb_stream *stream = rig_stream(rig, "s");
+  attach(rig, "crashed", "ordered");
+  attach(rig, "stopped", "ordered");
+  put(rig, stream, 1, 1 + BATCH);
+  wait_processed(rig, stream, "crashed", 1 + BATCH);
+  wait_processed(rig, stream, "stopped", 1 + BATCH);
+  hb_stream_unref(stream);
+  hb_engine_stop(rig->engine);
+  (void)leave_mark(rig, "crashed");
+  hb_stopped_note(rig->path, leave_mark(rig, "stopped"));
+  rig_reopen(rig);
+  stream = hb_engine_find_stream(rig->engine, "s");
+  put(rig, stream, 1 + BATCH, 1 + 2 * BATCH);
+  wait_processed(rig, stream, "stopped", 1 + 2 * BATCH);
+  while (!is_suspended(rig, stream, "crashed")) (void)poll(NULL, 0, 1);
+  assert_false(is_suspended(rig, stream, "stopped"));
+  hb_stream_unref(stream);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv) {
@@ -416,6 +459,7 @@ int main(int argc, char **argv) {
       TEST(bundles_wait_at_the_floor),
       TEST(stops_while_one_waits),
       TEST(a_stop_is_no_attempt),
+      TEST(a_stop_excuses_whom_it_names),
       TEST(unknown_outcomes_are_looked_up),
       TEST(user_code_holds_up_no_store),
       cmocka_unit_test(results_are_the_same),

@@ -243,7 +243,7 @@ static void work(struct hb_processor *processor) {
   }
   if (processor->host && !processor->lost) hb_processor_clear_attempt(processor);
   if (processor->has_marked && (processor->mark.stored || processor->lost)) {
-    hb_processors_note_mark(processor->engine);
+    hb_processors_note_mark(processor->engine, processor->id);
   }
 }
 

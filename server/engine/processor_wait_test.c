@@ -134,6 +134,24 @@ static struct hb_retry ask(struct rig *rig, struct hb_stream *stream, const char
   return asked.retry;
 }
 
+/* Let it go on; `sequence` 0: without whichever event it waits at. */
+static struct hb_retry give_up(struct rig *rig, struct hb_stream *stream, const char *key,
+                               int64_t sequence) {
+  struct asked asked = {.retry = {.name = "p",
+                                  .has_key = true,
+                                  .key = hb_slice_text(key),
+                                  .gives_up = true,
+                                  .has_sequence = sequence != 0,
+                                  .sequence = sequence,
+                                  .done = retried}};
+  hb_engine_retry_blocked(rig->engine, stream, &asked.retry);
+  while (!atomic_load(&asked.done)) {
+    if (hb_disk_is_lost(rig->engine)) make_room(rig);
+    sched_yield();
+  }
+  return asked.retry;
+}
+
 /* ---- tests */
 
 static int setup(void **state) {
@@ -243,6 +261,149 @@ static void test_retry(void **state) {
   assert_int_equal(rig_job(rig, &job), HB_OK);
   enum hb_code code = ask(rig, stream, NULL).error.code; /* before its thread has ended, or after */
   assert_true(code == HB_PRECONDITION || code == HB_UNAVAILABLE);
+  hb_stream_unref(stream);
+}
+
+/* An event is given up only where the key waits at it. What waited follows without it, and where
+ * one of that fails the key waits again; the answer says so. A copy that comes later changes
+ * nothing, and other keys wait as before. */
+static void test_give_up(void **state) {
+  struct rig *rig = *state;
+  rig_open(rig);
+  struct hb_stream *stream = keyed_stream(rig);
+  assert_int_equal(give_up(rig, stream, "a", 0).error.code, HB_NOT_FOUND);
+  attach(rig);
+  put(rig, stream, "a", 1, 2, "bad");
+  put(rig, stream, "b", 1, 2, "bad");
+  put(rig, stream, "a", 2, 4, "1");
+  put(rig, stream, "a", 4, 5, "worse");
+  put(rig, stream, "a", 5, 7, "1");
+  wait_until(rig, stream, 7, 2);
+  struct hb_retry told = give_up(rig, stream, "c", 0);
+  assert_int_equal(told.error.code, HB_PRECONDITION);
+  assert_string_equal(told.error.reason, "KEY_NOT_BLOCKED");
+  told = give_up(rig, stream, "a", 4);
+  assert_int_equal(told.error.code, HB_PRECONDITION);
+  assert_string_equal(told.error.reason, "KEY_BLOCKED_ELSEWHERE");
+  assert_int_equal(info_of(rig, stream).results, 0);
+
+  told = give_up(rig, stream, "a", 1);
+  assert_int_equal(told.error.code, HB_OK);
+  assert_int_equal(told.given_up, 1);
+  assert_true(told.is_blocked);
+  assert_int_equal(told.blocked_at, 4);
+  assert_int_equal(told.blocked, 2);
+  assert_int_equal(rig_put(rig, stream, 1, "a", "10"), HB_OUTCOME_CONFLICT);
+  told = give_up(rig, stream, "a", 0);
+  assert_int_equal(told.given_up, 4);
+  assert_false(told.is_blocked);
+  assert_int_equal(told.blocked, 1);
+  wait_results(rig, stream, 4);
+  expect_results(rig, stream, "a", "1 2 3 4");
+  assert_int_equal(info_of(rig, stream).failed, 3);
+  assert_int_equal(give_up(rig, stream, "a", 0).error.code, HB_PRECONDITION);
+  hb_stream_unref(stream);
+
+  rig_reopen(rig);
+  stream = hb_engine_find_stream(rig->engine, "s");
+  put(rig, stream, "a", 7, 8, "1");
+  wait_results(rig, stream, 5);
+  wait_until(rig, stream, 8, 1);
+  expect_results(rig, stream, "a", "1 2 3 4 5");
+  hb_stream_unref(stream);
+}
+
+static bool see_copy(void *context, const struct hb_stored_failure *row) {
+  uint64_t *times = context;
+  struct hb_event event;
+  assert_int_equal(hb_scan_frame(row->frame, &event, NULL), HB_OK);
+  if (hb_slice_equal(hb_event_payload(&event), hb_slice_text("bad too"))) *times += row->count;
+  return true;
+}
+
+/* A copy that fails again raises its row's counter, and takes no more of the quota, also where it
+ * is tried after a start. */
+static void test_bad_copy_counts_once(void **state) {
+  struct rig *rig = *state;
+  rig_open(rig);
+  struct hb_stream *stream = keyed_stream(rig);
+  attach(rig);
+  put(rig, stream, "a", 1, 2, "bad");
+  assert_int_equal(rig_put(rig, stream, 1, "a", "bad too"), HB_OUTCOME_CONFLICT);
+  assert_int_equal(ask(rig, stream, "a").blocked, 1);
+  uint64_t bytes = rig->engine->processors.items[0]->committed.unprocessed_bytes;
+  assert_true(bytes > 0);
+  assert_int_equal(ask(rig, stream, "a").blocked, 1);
+  hb_stream_unref(stream);
+  rig_reopen(rig);
+  stream = hb_engine_find_stream(rig->engine, "s");
+  assert_int_equal(ask(rig, stream, "a").blocked, 1);
+  assert_int_equal(rig->engine->processors.items[0]->committed.unprocessed_bytes, bytes);
+  uint64_t times = 0;
+  assert_int_equal(hb_failure_each(rig->engine->store, stream->id, see_copy, &times, NULL), HB_OK);
+  assert_in_range(times, 3, 5); /* the start may have tried it beside who asked */
+  hb_stream_unref(stream);
+}
+
+/* Many keys that wait at one number get each its own copies, in their order, also those that come
+ * later; what they share in finding them is nobody's to see. */
+static void test_many_at_one_number(void **state) {
+  enum { KEYS = 60 };
+  struct rig *rig = *state;
+  rig_open(rig);
+  struct hb_stream *stream = keyed_stream(rig);
+  attach(rig);
+  char keys[KEYS][8];
+  for (int i = 0; i < KEYS; i++) {
+    (void)snprintf(keys[i], sizeof keys[i], "k%d", i);
+    put(rig, stream, keys[i], 1, 2, "bad");
+    if (i % 3 == 0) (void)rig_put(rig, stream, 1, keys[i], "bad too");
+  }
+  wait_until(rig, stream, KEYS, KEYS);
+  assert_int_equal(ask(rig, stream, NULL).blocked, KEYS);
+  for (int i = 0; i < KEYS; i += 2) {
+    char good[8];
+    (void)snprintf(good, sizeof good, "%d", i);
+    assert_int_equal(rig_put(rig, stream, 1, keys[i], good), HB_OUTCOME_CONFLICT);
+  }
+  wait_until(rig, stream, KEYS, KEYS / 2);
+  wait_results(rig, stream, KEYS / 2);
+  for (int i = 0; i < KEYS; i += 2) expect_results(rig, stream, keys[i], keys[i] + 1);
+  hb_stream_unref(stream);
+  rig_reopen(rig);
+  stream = hb_engine_find_stream(rig->engine, "s");
+  assert_int_equal(ask(rig, stream, NULL).blocked, KEYS / 2);
+  assert_int_equal(rig_put(rig, stream, 1, keys[1], "1"), HB_OUTCOME_CONFLICT);
+  wait_until(rig, stream, KEYS, KEYS / 2 - 1);
+  wait_results(rig, stream, KEYS / 2 + 1);
+  expect_results(rig, stream, keys[1], "1");
+  hb_stream_unref(stream);
+}
+
+static _Atomic int syncs;
+
+static enum hb_code count_syncs(struct hb_store *store, struct hb_write *write, uint64_t commit,
+                                bool sync, struct hb_err *err) {
+  if (sync) atomic_fetch_add(&syncs, 1);
+  return hb_store_write(store, write, commit, sync, err);
+}
+
+/* Who is told that an event was given up is told of something durable, though bundles of processors
+ * are not fsynced on their own. */
+static void test_given_up_durably(void **state) {
+  struct rig *rig = *state;
+  rig->tuning.index_idle_ms = rig->tuning.index_age_ms = rig->tuning.save_ms = 1000000;
+  rig_open(rig);
+  struct hb_stream *stream = keyed_stream(rig);
+  attach(rig);
+  put(rig, stream, "a", 1, 2, "bad");
+  wait_until(rig, stream, 1, 1);
+  atomic_store(&syncs, 0);
+  atomic_store(&rig->engine->store_write, count_syncs);
+  assert_int_equal(ask(rig, stream, "a").blocked, 1);
+  assert_int_equal(atomic_load(&syncs), 0);
+  assert_int_equal(give_up(rig, stream, "a", 1).error.code, HB_OK);
+  assert_int_equal(atomic_load(&syncs), 1);
   hb_stream_unref(stream);
 }
 
@@ -361,6 +522,7 @@ static void check_workload(struct rig *rig, struct hb_stream *stream) {
   expect_results(rig, stream, "a", GOOD);
   expect_results(rig, stream, "b", GOOD);
   expect_results(rig, stream, "c", "1 2 3 4");
+  expect_results(rig, stream, "d", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");
   struct hb_read read = {.kind = HB_READ_KEY_STATUS,
                          .stream = stream,
                          .key = hb_slice_text("c"),
@@ -377,6 +539,16 @@ static void check_workload(struct rig *rig, struct hb_stream *stream) {
   hb_read_done(&read);
 }
 
+/* Until it is: the answer may be lost with a write. */
+static void give_up_surely(struct rig *rig, struct hb_stream *stream, const char *key) {
+  for (;;) {
+    struct hb_retry told = give_up(rig, stream, key, 5);
+    if (told.error.code == HB_OK) return;
+    if (strcmp(told.error.reason, "KEY_NOT_BLOCKED") == 0) return;
+    assert_int_equal(told.error.code, HB_UNAVAILABLE);
+  }
+}
+
 static int run_workload(hb_store_write_fn *how, int fails_at) {
   struct rig rig;
   rig_init(&rig);
@@ -388,22 +560,24 @@ static int run_workload(hb_store_write_fn *how, int fails_at) {
   atomic_store(&writes_left, fails_at);
   atomic_store(&rig.engine->store_write, how);
   attach(&rig);
-  static const char *const KEYS[] = {"a", "b", "c"};
-  for (int i = 0; i < 3; i++) put(&rig, stream, KEYS[i], 1, 5, "1");
-  for (int i = 0; i < 3; i++) put(&rig, stream, KEYS[i], 5, 6, "bad");
+  static const char *const KEYS[] = {"a", "b", "c", "d"};
+  for (int i = 0; i < 4; i++) put(&rig, stream, KEYS[i], 1, 5, "1");
+  for (int i = 0; i < 4; i++) put(&rig, stream, KEYS[i], 5, 6, "bad");
   put(&rig, stream, "a", 5, 6, "100");
-  for (int i = 0; i < 3; i++) put(&rig, stream, KEYS[i], 6, 21, "1");
+  for (int i = 0; i < 4; i++) put(&rig, stream, KEYS[i], 6, 21, "1");
   put(&rig, stream, "b", 5, 6, "worse");
   put(&rig, stream, "b", 5, 6, "100");
-  wait_results(&rig, stream, 44);
-  wait_until(&rig, stream, 60, 1);
+  wait_until(&rig, stream, 80, 2);
+  give_up_surely(&rig, stream, "d");
+  wait_results(&rig, stream, 63);
+  wait_until(&rig, stream, 80, 1);
   int writes = fails_at - atomic_load(&writes_left);
   if (atomic_load(&writes_left) < 0) make_room(&rig);
   check_workload(&rig, stream);
   hb_stream_unref(stream);
   rig_reopen(&rig);
   stream = hb_engine_find_stream(rig.engine, "s");
-  wait_until(&rig, stream, 60, 1);
+  wait_until(&rig, stream, 80, 1);
   check_workload(&rig, stream);
   assert_int_equal(rig.fatal, 0);
   hb_stream_unref(stream);
@@ -411,8 +585,9 @@ static int run_workload(hb_store_write_fn *how, int fails_at) {
   return writes;
 }
 
-/* Whichever write fails, and whether it left something or not, also amid catching up: each result
- * comes once, in its key's order, and what waits is counted right. */
+/* Whichever write fails, and whether it left something or not, also amid catching up behind a good
+ * event or behind one that was given up: each result comes once, in its key's order, and what waits
+ * is counted right. */
 static void test_writes_fail(void **state) {
   (void)state;
   int writes = run_workload(fail_one, 1000000);
@@ -430,6 +605,10 @@ int main(void) {
                                      TEST(test_continue),
                                      TEST(test_copies),
                                      TEST(test_retry),
+                                     TEST(test_give_up),
+                                     TEST(test_given_up_durably),
+                                     TEST(test_bad_copy_counts_once),
+                                     TEST(test_many_at_one_number),
                                      TEST(test_limit),
                                      TEST(test_new_code),
                                      cmocka_unit_test(test_writes_fail)};

@@ -113,19 +113,26 @@ struct hb_retry {
   char name[HB_PROCESSOR_NAME_MAX + 1]; /* of the processor */
   bool has_key;                         /* that key alone, else all that wait */
   struct hb_slice key;                  /* lives until done */
+  bool gives_up;                        /* else they are tried again; then has_key */
+  bool has_sequence;                    /* give up this one, or none */
+  int64_t sequence;
   /* out */
   uint64_t tried;   /* keys that waited */
   uint64_t good;    /* of these, keys that got past the event that they waited at */
   uint64_t blocked; /* keys of the processor that wait now */
   char why[HB_SUSPENDED_WHY_MAX + 1]; /* why one of the others failed again; "" */
-  /* HB_NOT_FOUND: the processor. HB_PRECONDITION: it does not run. HB_UNAVAILABLE: it ended, or its
-   * store is another one, meanwhile. */
+  int64_t given_up;                   /* the sequence */
+  bool is_blocked;                    /* has_key: it waits now, at blocked_at */
+  int64_t blocked_at;
+  /* HB_NOT_FOUND: the processor. HB_PRECONDITION: it does not run; gives_up: the key does not wait,
+   * or not there. HB_UNAVAILABLE: it ended, or its store is another one, meanwhile. */
   struct hb_err error;
   void (*done)(struct hb_retry *retry); /* the processor's thread, or the caller's own */
   void *context;
 };
 /* Try them again: with the event that failed, since the code may be another one by now, and with
- * all copies of it that were kept. */
+ * all copies of it that were kept. Or `gives_up`: the key goes on without that event, which stays
+ * kept with its reason; durable when it is done. */
 void hb_engine_retry_blocked(struct hb_engine *engine, struct hb_stream *stream,
                              struct hb_retry *retry);
 

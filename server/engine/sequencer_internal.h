@@ -184,6 +184,9 @@ void hb_publish_done(struct hb_engine *engine);
 
 /* ---- admin.c, delete.c */
 void hb_job_run(struct hb_engine *engine, struct hb_job *job);
+/* gaps.c */
+HB_MUST_CHECK enum hb_code hb_list_gaps(struct hb_engine *engine, struct hb_job *job,
+                                        struct hb_err *err);
 /* Make the stream `default` in a new store. */
 HB_MUST_CHECK enum hb_code hb_create_default_stream(struct hb_engine *engine, struct hb_err *err);
 /* It is deleted: nobody finds it any more. Its data is still there. */

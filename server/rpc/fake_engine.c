@@ -11,6 +11,7 @@
 #include "base/frame/block.h"
 #include "base/frame/scan.h"
 #include "server/engine/config.h"
+#include "server/engine/gaps.h"
 #include "server/engine/reads.h"
 #include "server/engine/stream.h"
 #include "server/rpc/fake_internal.h"
@@ -195,9 +196,27 @@ static enum hb_code check_job(const struct hb_job *job, struct hb_err *err) {
     case HB_JOB_SEAL_STREAM:
     case HB_JOB_ATTACH_PROCESSOR:
     case HB_JOB_DETACH_PROCESSOR:
+    case HB_JOB_LIST_GAPS:
       break;
   }
   return HB_OK;
+}
+
+void hb_gap_request_done(struct hb_gap_request *request) {
+  free(request->gaps);
+  hb_buf_done(&request->next_token);
+}
+
+/* Of a stream; the token is a gap's number. */
+static void list_gaps_locked(const struct hb_stream *stream, struct hb_gap_request *request) {
+  struct hb_stream_status status;
+  status_locked(stream, &status);
+  uint32_t at = request->token.size ? request->token.data[0] : 0;
+  request->gaps = hb_calloc(request->page_size, sizeof *request->gaps);
+  while (at < status.gaps_count && request->count < request->page_size) {
+    request->gaps[request->count++] = status.gaps[at++];
+  }
+  if (at < status.gaps_count) hb_buf_append_u8(&request->next_token, (uint8_t)at);
 }
 
 void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
@@ -220,6 +239,8 @@ void hb_engine_submit_job(struct hb_engine *engine, struct hb_job *job) {
   } else if (job->kind == HB_JOB_SEAL_STREAM) {
     stream->record.sealed = true;
     stream->record.seal_end = job->seal_end;
+  } else if (job->kind == HB_JOB_LIST_GAPS) {
+    list_gaps_locked(stream, job->gaps);
   } else {
     hb_config_change(&stream->config, &job->config);
     job->config = stream->config;

@@ -266,6 +266,47 @@ static void get_stream_tells_status(void **state) {
   holdback__v1__get_stream_response__free_unpacked(response, NULL);
 }
 
+/* ListGaps pages through them; what a request says wrongly is refused by name. */
+static void gaps_are_paged(void **state) {
+  struct test_server *server = *state;
+  for (int i = 1; i < 6; i++) test_append(server, "default", 3 * i, 1);
+  Holdback__V1__ListGapsRequest request = HOLDBACK__V1__LIST_GAPS_REQUEST__INIT;
+  request.stream = text("default");
+  request.page_size = 2;
+  char token[64] = "";
+  int64_t next = 1;
+  struct test_status status;
+  do {
+    request.page_token = token;
+    Holdback__V1__ListGapsResponse *page =
+        test_unary(&server->client, "/holdback.v1.StreamService/ListGaps", &request.base,
+                   &holdback__v1__list_gaps_response__descriptor, &status);
+    assert_non_null(page);
+    for (size_t i = 0; i < page->n_gaps; i++, next += 3) {
+      assert_int_equal(page->gaps[i]->start, next);
+      assert_int_equal(page->gaps[i]->end, next + 2);
+    }
+    (void)snprintf(token, sizeof token, "%s", page->next_page_token);
+    holdback__v1__list_gaps_response__free_unpacked(page, NULL);
+  } while (token[0]);
+  assert_int_equal(next, 16);
+  request.page_token = text("?");
+  assert_null(test_unary(&server->client, "/holdback.v1.StreamService/ListGaps", &request.base,
+                         &holdback__v1__list_gaps_response__descriptor, &status));
+  assert_string_equal(status.reason, "PAGE_TOKEN_INVALID");
+  request.page_token = text("");
+  request.page_size = 1001;
+  assert_null(test_unary(&server->client, "/holdback.v1.StreamService/ListGaps", &request.base,
+                         &holdback__v1__list_gaps_response__descriptor, &status));
+  assert_string_equal(status.reason, "PAGE_TOO_LARGE");
+  Holdback__V1__ListKeysWithGapsRequest of_keys = HOLDBACK__V1__LIST_KEYS_WITH_GAPS_REQUEST__INIT;
+  of_keys.stream = text("nowhere");
+  assert_null(test_unary(&server->client, "/holdback.v1.StreamService/ListKeysWithGaps",
+                         &of_keys.base, &holdback__v1__list_keys_with_gaps_response__descriptor,
+                         &status));
+  assert_int_equal(status.code, GRPC_STATUS_NOT_FOUND);
+}
+
 /* ---- keys */
 
 /* ReadKey pages through a key's list; each entry has its position and state. */
@@ -539,6 +580,7 @@ int main(void) {
       TEST(create_stream_refuses),
       TEST(streams_are_paged),
       TEST(get_stream_tells_status),
+      TEST(gaps_are_paged),
       TEST(read_key_pages),
       TEST(list_keys_brings_keys),
       TEST(health_check),

@@ -86,11 +86,12 @@ void hb_gap_to_pb(const struct hb_gap *gap, uint64_t served_ms, struct hb_gap_pb
   google__protobuf__timestamp__init(&pb->first_seen);
   pb->gap.start = gap->start;
   pb->gap.end = gap->end;
-  pb->gap.age_ms =
-      served_ms > gap->first_seen_served_ms ? served_ms - gap->first_seen_served_ms : 0;
+  bool known = gap->first_seen_wall_ms > 0; /* of a key's gaps it is not kept */
+  bool aged = known && served_ms > gap->first_seen_served_ms;
+  pb->gap.age_ms = aged ? served_ms - gap->first_seen_served_ms : 0;
   pb->first_seen.seconds = (int64_t)(gap->first_seen_wall_ms / 1000);
   pb->first_seen.nanos = (int32_t)(gap->first_seen_wall_ms % 1000) * 1000000;
-  pb->gap.first_seen = &pb->first_seen;
+  pb->gap.first_seen = known ? &pb->first_seen : NULL;
 }
 
 static void numbers_to_pb(const struct hb_stream_status *from, Holdback__V1__StreamStatus *to) {

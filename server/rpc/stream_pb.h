@@ -29,7 +29,7 @@ struct hb_gap_pb {
   Holdback__V1__Gap gap;
   Google__Protobuf__Timestamp first_seen;
 };
-/* Ages are counted up to `served_ms`. */
+/* Ages are counted up to `served_ms`; none where it is not known when the gap was first seen. */
 void hb_gap_to_pb(const struct hb_gap *gap, uint64_t served_ms, struct hb_gap_pb *pb);
 
 struct hb_stream_status_pb {

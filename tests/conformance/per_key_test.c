@@ -375,6 +375,42 @@ static void test_waiting(void **state) {
   assert_int_equal(retried.tried, 0);
 }
 
+/* X5 without a good event: the failed one is given up, and the key goes on as in GS5; a kill, a
+ * copy that comes too late and other keys change nothing. */
+static void test_given_up(void **state) {
+  struct hbt_conformance *world = *state;
+  char stream[32];
+  hbt_name_next(world, stream);
+  hbt_attach(world, stream, HBT_PER_KEY, 0, "1", HOLDBACK_KEY_STATUS_KEPT);
+  send(world, stream, 1, "k1", "b", HOLDBACK_STORED);
+  send(world, stream, 2, "k1", "BAD", HOLDBACK_STORED);
+  send(world, stream, 0, "k1", "a", HOLDBACK_STORED);
+  send(world, stream, 3, "k1", "d", HOLDBACK_STORED);
+  struct hbt_standing waiting = {"k1", 1, 1, 3, 3, 4, 2, 0, 1, 0, 0};
+  hbt_check_standing(world, "given up", stream, &waiting);
+  hbt_conformance_kill_and_start(world);
+
+  struct holdback_error error;
+  struct holdback_skipped skipped;
+  int64_t sequence = 1;
+  assert_int_equal(holdback_skip_blocked(world->client, stream, "p", hbt_text("k1"), &sequence,
+                                         &skipped, &error),
+                   HOLDBACK_FAILED_PRECONDITION);
+  sequence = 2;
+  hbt_must(holdback_skip_blocked(world->client, stream, "p", hbt_text("k1"), &sequence, &skipped,
+                                 &error),
+           &error);
+  assert_int_equal(skipped.skipped, 2);
+  assert_false(skipped.has_blocked_at);
+  assert_int_equal(skipped.blocked, 0);
+  hbt_conformance_kill_and_start(world);
+  send(world, stream, 2, "k1", "c", HOLDBACK_CONFLICT);
+  send(world, stream, 4, "k1", "e", HOLDBACK_STORED);
+  struct hbt_standing good = {"k1", 4, 0, 0, 0, 6, 4, 0, 1, 1, 0};
+  hbt_check_standing(world, "given up", stream, &good);
+  hbt_check_results(world, "given up", stream, HBT_PER_KEY, "k1 a k1 ab k1 abd k1 abde");
+}
+
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, hbt_conformance_setup, hbt_conformance_teardown)
 
@@ -384,6 +420,6 @@ int main(int argc, char **argv) {
                                      TEST(test_killed),      TEST(test_killed_initial),
                                      TEST(test_every_event), TEST(test_every_event_initial),
                                      TEST(test_pk7),         TEST(test_shared_bundle),
-                                     TEST(test_waiting)};
+                                     TEST(test_waiting),     TEST(test_given_up)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/frame/block.h"
+#include "tests/model/per_key_gaps.h"
 
 struct hb_stream_config hb_rig_config(int64_t first_sequence) {
   struct hb_limits limits = hb_limits_default();
@@ -393,6 +394,7 @@ void hb_rig_check(struct hb_per_key_rig *rig) {
     }
     gaps += !follows;
   }
+  hb_rig_check_gaps(rig, events, count);
   free(events);
   struct hb_stream_status status;
   assert_true(hb_ordering_status(rig->core, HB_RIG_STREAM, rig->now, &status));
