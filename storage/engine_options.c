@@ -17,6 +17,7 @@ enum layout {
   BLOCKS,  /* large values that are read by ranges and are not compressible enough to try */
   ENTRIES, /* very many small rows that come as files */
   POINTS,  /* very many small rows that are looked up one by one, often where there is none */
+  STATES,  /* likewise, and often rewritten */
 };
 
 struct family_options {
@@ -29,7 +30,7 @@ static const struct family_options FAMILIES[HB_ROCKS_FAMILIES] = {
     [HB_FAMILY_META] = {SMALL, 64 * KIB, 2},       [HB_FAMILY_STREAMS] = {SMALL, 1 * MIB, 2},
     [HB_FAMILY_HELD] = {BLOCKS, 32 * MIB, 3},      [HB_FAMILY_LOG] = {BLOCKS, 32 * MIB, 3},
     [HB_FAMILY_LISTS] = {ENTRIES, 4 * MIB, 2},     [HB_FAMILY_KEYS] = {POINTS, 16 * MIB, 3},
-    [HB_FAMILY_STATES] = {SMALL, 16 * MIB, 3},     [HB_FAMILY_TIMERS] = {SMALL, 1 * MIB, 2},
+    [HB_FAMILY_STATES] = {STATES, 16 * MIB, 3},    [HB_FAMILY_TIMERS] = {SMALL, 1 * MIB, 2},
     [HB_FAMILY_RESULTS] = {BLOCKS, 8 * MIB, 2},    [HB_FAMILY_CURSORS] = {SMALL, 256 * KIB, 2},
     [HB_FAMILY_GAPS] = {SMALL, 1 * MIB, 2},        [HB_FAMILY_VOIDS] = {SMALL, 1 * MIB, 2},
     [HB_FAMILY_UNPROCESSED] = {SMALL, 4 * MIB, 2}, [HB_FAMILY_PEERS] = {SMALL, 256 * KIB, 2},
@@ -107,6 +108,10 @@ static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int f
     case POINTS: /* a new key is found to be new without a block being read */
       set_table(options, all->cache, 4 * KIB, rocksdb_filterpolicy_create_bloom_full(10));
       set_entries(options);
+      break;
+    case STATES:
+      set_table(options, all->cache, 4 * KIB, rocksdb_filterpolicy_create_bloom_full(10));
+      rocksdb_options_set_compression(options, rocksdb_no_compression);
       break;
   }
   if (family == HB_FAMILY_HELD) set_short_lived(options);
