@@ -30,8 +30,7 @@ void *hb_memdup(const void *from, size_t size) {
 
 char *hb_strdup(const char *text) { return hb_memdup(text, strlen(text) + 1); }
 
-void hb_reserve(void **array, size_t *cap, size_t needed, size_t size) {
-  if (needed <= *cap) return;
+void hb_reserve_more(void **array, size_t *cap, size_t needed, size_t size) {
   size_t grown = *cap ? *cap : 8;
   while (grown < needed) grown = grown > SIZE_MAX / 2 ? needed : grown * 2;
   if (size && grown > SIZE_MAX / size) (void)checked(NULL, SIZE_MAX);

@@ -17,6 +17,9 @@ void *hb_memdup(const void *from, size_t size) __attribute__((returns_nonnull));
 char *hb_strdup(const char *text) __attribute__((returns_nonnull));
 
 /* Make *array (elements of `size` bytes, *cap of them) hold at least `needed`, by doubling. */
-void hb_reserve(void **array, size_t *cap, size_t needed, size_t size);
+void hb_reserve_more(void **array, size_t *cap, size_t needed, size_t size);
+static inline void hb_reserve(void **array, size_t *cap, size_t needed, size_t size) {
+  if (needed > *cap) hb_reserve_more(array, cap, needed, size);
+}
 
 #endif

@@ -1,4 +1,5 @@
-/* Decides which clocks there are: CLOCK_MONOTONIC to measure, CLOCK_REALTIME to show. */
+/* Decides which clocks there are: CLOCK_MONOTONIC to measure (coarse where it is often),
+ * CLOCK_REALTIME to show. */
 #include "base/clock.h"
 
 #include <time.h>
@@ -11,4 +12,5 @@ static uint64_t now_ns(clockid_t clock) {
 
 uint64_t hb_clock_mono_ns(void) { return now_ns(CLOCK_MONOTONIC); }
 uint64_t hb_clock_mono_ms(void) { return now_ns(CLOCK_MONOTONIC) / 1000000u; }
+uint64_t hb_clock_mono_coarse_ms(void) { return now_ns(CLOCK_MONOTONIC_COARSE) / 1000000u; }
 uint64_t hb_clock_wall_ms(void) { return now_ns(CLOCK_REALTIME) / 1000000u; }

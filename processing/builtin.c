@@ -2,7 +2,6 @@
  * (8 bytes, little-endian), and what their kind keeps behind it. */
 #include "processing/builtin.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +147,7 @@ static int tell(const struct self *self, const struct hbp_host *host, uint64_t s
   size_t size;
   switch (self->kind) {
     case COUNT:
-      size = (size_t)snprintf(text, sizeof text, "%" PRIu64, seen);
+      size = hb_number_print_count(seen, text);
       break;
     case SUM:
     case MIN:

@@ -6,22 +6,43 @@
 #include "base/alloc.h"
 #include "base/frame/block.h"
 #include "processing/host_internal.h"
+#include "processing/order_internal.h"
 
 bool hb_host_has_bundle(const struct hb_host *host) { return host->touched; }
 
+/* ---- states and statuses, by key */
+
 static void take_states(struct hb_host *host) {
   struct hb_bundle *bundle = &host->bundle;
-  hb_reserve((void **)&bundle->states, &host->states_cap, host->cache.dirty_count,
+  const struct hb_cache *cache = &host->cache;
+  hb_reserve((void **)&bundle->states, &host->states_cap, cache->dirty_count,
              sizeof *bundle->states);
-  bundle->states_count = 0;
-  for (struct hb_state *state = host->cache.dirty; state; state = state->dirty_next) {
-    bundle->states[bundle->states_count++] =
-        (struct hb_state_row){.key = hb_slice_of(state->id, state->key_size),
-                              .name = hb_slice_of(state->id + state->key_size, state->name_size),
-                              .present = state->present,
-                              .value = hb_slice_of(state->value, state->value_size)};
+  hb_states_sort(cache->dirty, cache->dirty_count);
+  for (size_t i = 0; i < cache->dirty_count; i++) {
+    const struct hb_state *state = cache->dirty[i];
+    bundle->states[i] = (struct hb_state_row){.key = hb_state_key(state),
+                                              .name = hb_state_name(state),
+                                              .present = state->present,
+                                              .value = hb_state_value(state)};
   }
+  bundle->states_count = cache->dirty_count;
 }
+
+static void take_statuses(struct hb_host *host) {
+  struct hb_bundle *bundle = &host->bundle;
+  const struct hb_cache *cache = &host->statuses.keys;
+  hb_reserve((void **)&bundle->statuses, &host->statuses_cap, cache->dirty_count,
+             sizeof *bundle->statuses);
+  hb_states_sort(cache->dirty, cache->dirty_count);
+  for (size_t i = 0; i < cache->dirty_count; i++) {
+    struct hb_key_status_row *row = &bundle->statuses[i];
+    row->key = hb_state_key(cache->dirty[i]);
+    memcpy(&row->status, hb_state_value(cache->dirty[i]).data, sizeof row->status);
+  }
+  bundle->statuses_count = cache->dirty_count;
+}
+
+/* ---- timers */
 
 static size_t take_list(const struct hb_event_timer *first, struct hb_timer_row **rows,
                         size_t *cap) {
@@ -90,18 +111,6 @@ static void take_logs(struct hb_host *host) {
   size_t size = host->budget.block_bytes;
   bundle->results_count = take_log(&results, size, &bundle->results, &host->blocks_cap);
   bundle->told_count = take_log(&told, size, &bundle->told, &host->told_cap);
-}
-
-static void take_statuses(struct hb_host *host) {
-  struct hb_bundle *bundle = &host->bundle;
-  bundle->statuses_count = 0;
-  hb_reserve((void **)&bundle->statuses, &host->statuses_cap, host->statuses.keys.dirty_count,
-             sizeof *bundle->statuses);
-  for (const struct hb_state *state = host->statuses.keys.dirty; state; state = state->dirty_next) {
-    struct hb_key_status_row *row = &bundle->statuses[bundle->statuses_count++];
-    row->key = hb_slice_of(state->id, state->key_size);
-    memcpy(&row->status, state->value, sizeof row->status);
-  }
 }
 
 static void take_blocked(struct hb_host *host) {

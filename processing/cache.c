@@ -14,25 +14,40 @@ void hb_cache_init(struct hb_cache *cache, const struct hb_state_source *source,
   cache->slots = hb_calloc(SLOTS_MIN, sizeof *cache->slots);
 }
 
+/* What the allocator takes for so many bytes, about. */
+static size_t taken(size_t size) { return (size + 8 + 15) & ~(size_t)15; }
+
+static bool is_apart(const struct hb_state *state) { return state->value_size > state->room; }
+
+static uint8_t *value_apart(const struct hb_state *state) {
+  uint8_t *value = NULL;
+  if (is_apart(state)) memcpy(&value, state->bytes, sizeof value);
+  return value;
+}
+
 static size_t weight(const struct hb_state *state) {
-  return sizeof *state + state->key_size + state->name_size + state->value_size +
-         2 * sizeof(void *);
+  size_t size = sizeof *state + state->room + state->key_size + state->name_size;
+  return taken(size) + (is_apart(state) ? taken(state->value_size) : 0) + sizeof(void *);
 }
 
 static void destroy(struct hb_state *state) {
-  free(state->value);
+  free(value_apart(state));
   free(state);
 }
 
 void hb_cache_done(struct hb_cache *cache) {
   hb_cache_undo(cache);
-  for (struct hb_state *state = cache->newest; state;) {
-    struct hb_state *older = state->older;
-    destroy(state);
-    state = older;
+  for (size_t i = 0; i < cache->slots_count; i++) {
+    for (struct hb_state *state = cache->slots[i]; state;) {
+      struct hb_state *next = state->hash_next;
+      destroy(state);
+      state = next;
+    }
   }
   free(cache->undos);
   free(cache->slots);
+  free(cache->dirty);
+  hb_buf_done(&cache->before);
   hb_buf_done(&cache->scratch);
 }
 
@@ -44,11 +59,11 @@ static uint32_t hash_of(struct hb_slice key, struct hb_slice name) {
   return (uint32_t)(hash ^ hash >> 32);
 }
 
-static bool is(const struct hb_state *state, uint32_t hash, struct hb_slice key,
-               struct hb_slice name) {
-  return state->hash == hash && state->key_size == key.size && state->name_size == name.size &&
-         (!key.size || memcmp(state->id, key.data, key.size) == 0) &&
-         (!name.size || memcmp(state->id + key.size, name.data, name.size) == 0);
+static bool is(const struct hb_state *state, struct hb_slice key, struct hb_slice name) {
+  const uint8_t *id = state->bytes + state->room;
+  return state->key_size == key.size && state->name_size == name.size &&
+         (!key.size || memcmp(id, key.data, key.size) == 0) &&
+         (!name.size || memcmp(id + key.size, name.data, name.size) == 0);
 }
 
 static struct hb_state **slot_of(const struct hb_cache *cache, uint32_t hash) {
@@ -73,53 +88,40 @@ static void grow(struct hb_cache *cache) {
   free(old);
 }
 
-/* ---- in order of use */
-
-static void unlink_use(struct hb_cache *cache, struct hb_state *state) {
-  if (state->newer) {
-    state->newer->older = state->older;
-  } else {
-    cache->newest = state->older;
-  }
-  if (state->older) {
-    state->older->newer = state->newer;
-  } else {
-    cache->oldest = state->newer;
-  }
-}
-
-static void link_newest(struct hb_cache *cache, struct hb_state *state) {
-  state->newer = NULL;
-  state->older = cache->newest;
-  if (cache->newest) cache->newest->newer = state;
-  cache->newest = state;
-  if (!cache->oldest) cache->oldest = state;
-}
-
 static struct hb_state *find(struct hb_cache *cache, uint32_t hash, struct hb_slice key,
                              struct hb_slice name) {
   struct hb_state *state = *slot_of(cache, hash);
-  while (state && !is(state, hash, key, name)) state = state->hash_next;
-  if (state && state != cache->newest) {
-    unlink_use(cache, state);
-    link_newest(cache, state);
-  }
+  while (state && !(state->hash == hash && is(state, key, name))) state = state->hash_next;
+  if (state) state->used = true;
+  cache->last = state;
   return state;
+}
+
+/* As much room for a value as the allocator gives anyway, and at least for an address. */
+static uint8_t room_of(size_t ids_size) {
+  enum { ROOM_MAX = 248 };
+  size_t least = sizeof(struct hb_state) + ids_size + sizeof(uint8_t *);
+  size_t room = (taken(least) - 8 - sizeof(struct hb_state) - ids_size) & ~(size_t)7;
+  return (uint8_t)(room < ROOM_MAX ? room : ROOM_MAX);
 }
 
 /* Known to be absent. */
 static struct hb_state *add(struct hb_cache *cache, uint32_t hash, struct hb_slice key,
                             struct hb_slice name) {
   if (cache->count >= cache->slots_count) grow(cache);
-  struct hb_state *state = hb_alloc(sizeof *state + key.size + name.size);
-  *state = (struct hb_state){
-      .hash = hash, .key_size = (uint32_t)key.size, .name_size = (uint32_t)name.size};
-  if (key.size) memcpy(state->id, key.data, key.size);
-  if (name.size) memcpy(state->id + key.size, name.data, name.size);
+  uint8_t room = room_of(key.size + name.size);
+  struct hb_state *state = hb_alloc(sizeof *state + room + key.size + name.size);
+  *state = (struct hb_state){.hash = hash,
+                             .key_size = (uint32_t)key.size,
+                             .name_size = (uint16_t)name.size,
+                             .room = room,
+                             .used = true};
+  if (key.size) memcpy(state->bytes + room, key.data, key.size);
+  if (name.size) memcpy(state->bytes + room + key.size, name.data, name.size);
   struct hb_state **slot = slot_of(cache, hash);
   state->hash_next = *slot;
   *slot = state;
-  link_newest(cache, state);
+  cache->last = state;
   cache->count++;
   cache->bytes += weight(state);
   return state;
@@ -129,21 +131,54 @@ static void drop(struct hb_cache *cache, struct hb_state *state) {
   struct hb_state **at = slot_of(cache, state->hash);
   while (*at != state) at = &(*at)->hash_next;
   *at = state->hash_next;
-  unlink_use(cache, state);
+  if (cache->last == state) cache->last = NULL;
   cache->count--;
   cache->bytes -= weight(state);
   destroy(state);
 }
 
+/* In two steps, for where a state lies is known when its slot is here. */
+void hb_cache_expect(struct hb_cache *cache, struct hb_slice key) {
+  uint32_t hash = hash_of(key, (struct hb_slice){NULL, 0});
+  __builtin_prefetch(slot_of(cache, hash));
+  unsigned at = cache->expected_count++;
+  __builtin_prefetch(
+      *slot_of(cache, cache->expected[(at + HB_CACHE_EXPECTED / 2) % HB_CACHE_EXPECTED]));
+  cache->expected[at % HB_CACHE_EXPECTED] = hash;
+}
+
 /* ---- reading and changing */
 
-static void set_value(struct hb_cache *cache, struct hb_state *state, bool present,
-                      struct hb_slice value) {
-  cache->bytes -= weight(state);
+/* What it had is not its own any more. The value may lie in the state. */
+static void set_value(struct hb_state *state, bool present, struct hb_slice value) {
+  size_t size = present ? value.size : 0;
+  if (size > state->room) {
+    uint8_t *apart = hb_memdup(value.data, size);
+    memcpy(state->bytes, &apart, sizeof apart);
+  } else if (size) {
+    memmove(state->bytes, value.data, size);
+  }
   state->present = present;
-  state->value_size = present ? value.size : 0;
-  state->value = state->value_size ? hb_memdup(value.data, value.size) : NULL;
-  cache->bytes += weight(state);
+  state->value_size = (uint32_t)size;
+}
+
+static enum hb_code read(struct hb_cache *cache, struct hb_slice key, struct hb_slice name,
+                         bool *out_found, struct hb_err *err) {
+  const struct hb_state_source *source = cache->source;
+  hb_buf_clear(&cache->scratch);
+  if (cache->knows == HB_CACHE_NOT_ASKED) {
+    bool any = true;
+    const struct hb_slice none = {NULL, 0};
+    enum hb_code code = HB_OK;
+    if (source->next_key) {
+      code = source->next_key(source->context, false, none, &any, &cache->scratch, err);
+    }
+    if (code != HB_OK) return code;
+    cache->knows = any ? HB_CACHE_SOME : HB_CACHE_ALL;
+    hb_buf_clear(&cache->scratch);
+  }
+  if (cache->knows == HB_CACHE_ALL) return HB_OK;
+  return source->get(source->context, key, name, out_found, &cache->scratch, err);
 }
 
 enum hb_code hb_cache_get(struct hb_cache *cache, struct hb_slice key, struct hb_slice name,
@@ -157,83 +192,117 @@ enum hb_code hb_cache_get(struct hb_cache *cache, struct hb_slice key, struct hb
   }
   cache->misses++;
   bool found = false;
-  hb_buf_clear(&cache->scratch);
-  enum hb_code code =
-      cache->source->get(cache->source->context, key, name, &found, &cache->scratch, err);
+  enum hb_code code = read(cache, key, name, &found, err);
   if (code != HB_OK) return code;
   state = add(cache, hash, key, name);
-  if (found) set_value(cache, state, true, hb_buf_view(&cache->scratch));
+  if (found) {
+    cache->bytes -= weight(state);
+    set_value(state, true, hb_buf_view(&cache->scratch));
+    cache->bytes += weight(state);
+  }
   *out = state;
   return HB_OK;
 }
 
-void hb_cache_put(struct hb_cache *cache, struct hb_slice key, struct hb_slice name, bool present,
-                  struct hb_slice value) {
-  uint32_t hash = hash_of(key, name);
-  struct hb_state *state = find(cache, hash, key, name);
-  bool is_new = !state;
-  if (is_new) state = add(cache, hash, key, name);
+/* The state's value is the undo's afterwards. */
+static void note_before(struct hb_cache *cache, struct hb_state *state, bool forget) {
   hb_reserve((void **)&cache->undos, &cache->undos_cap, cache->undos_count + 1,
              sizeof *cache->undos);
   cache->undos[cache->undos_count++] = (struct hb_undo){.state = state,
-                                                        .forget = is_new,
+                                                        .forget = forget,
                                                         .was_dirty = state->dirty,
                                                         .present = state->present,
                                                         .value_size = state->value_size,
-                                                        .value = state->value};
-  set_value(cache, state, present, value);
-  cache->dirty_bytes += weight(state);
-  if (state->dirty) return;
+                                                        .value = value_apart(state),
+                                                        .offset = cache->before.size};
+  if (!is_apart(state)) hb_buf_append(&cache->before, state->bytes, state->value_size);
+}
+
+void hb_cache_put(struct hb_cache *cache, struct hb_slice key, struct hb_slice name, bool present,
+                  struct hb_slice value) {
+  struct hb_state *state = cache->last;
+  bool is_new = false;
+  if (!state || !is(state, key, name)) {
+    uint32_t hash = hash_of(key, name);
+    state = find(cache, hash, key, name);
+    is_new = !state;
+    if (is_new) state = add(cache, hash, key, name);
+  }
+  note_before(cache, state, is_new);
+  size_t before = weight(state);
+  set_value(state, present, value);
+  size_t now = weight(state);
+  cache->bytes += now - before;
+  if (state->dirty) {
+    if (now > before) cache->dirty_bytes += now - before;
+    return;
+  }
+  cache->dirty_bytes += now;
   state->dirty = true;
-  state->dirty_next = cache->dirty;
-  cache->dirty = state;
-  cache->dirty_count++;
+  hb_reserve((void **)&cache->dirty, &cache->dirty_cap, cache->dirty_count + 1,
+             sizeof(struct hb_state *));
+  cache->dirty[cache->dirty_count++] = state;
 }
 
 /* ---- the end of a call */
 
+/* From one slot, what was not used since the hand came by last. */
+static void sweep(struct hb_cache *cache, size_t slot) {
+  for (struct hb_state *state = cache->slots[slot]; state;) {
+    struct hb_state *next = state->hash_next;
+    if (!state->dirty && !state->used) {
+      if (state->present) cache->knows = HB_CACHE_SOME;
+      drop(cache, state);
+    } else {
+      state->used = false;
+    }
+    state = next;
+  }
+}
+
+/* After two rounds only dirty ones are left. */
 static void shrink(struct hb_cache *cache) {
-  struct hb_state *state = cache->oldest;
-  while (state && cache->bytes > cache->budget) {
-    struct hb_state *newer = state->newer;
-    if (!state->dirty) drop(cache, state);
-    state = newer;
+  for (size_t i = 0; i < 2 * cache->slots_count && cache->bytes > cache->budget; i++) {
+    cache->hand = (cache->hand + 1) & (cache->slots_count - 1);
+    sweep(cache, cache->hand);
   }
 }
 
 void hb_cache_keep(struct hb_cache *cache) {
   for (size_t i = 0; i < cache->undos_count; i++) free(cache->undos[i].value);
   cache->undos_count = 0;
+  hb_buf_clear(&cache->before);
   /* Dirty entries can't go: don't walk over them for every call. */
   if (cache->bytes > cache->budget && cache->dirty_count < cache->count / 2) shrink(cache);
 }
 
-/* The state that was changed last is the first in the list of dirty ones. */
-static void undo_one(struct hb_cache *cache, struct hb_undo *undo) {
+/* The state that was changed last is the last of the dirty ones. */
+static void undo_one(struct hb_cache *cache, const struct hb_undo *undo) {
   struct hb_state *state = undo->state;
   if (!undo->was_dirty) {
-    cache->dirty = state->dirty_next;
     cache->dirty_count--;
     state->dirty = false;
   }
   cache->bytes -= weight(state);
-  free(state->value);
+  free(value_apart(state));
   state->present = undo->present;
-  state->value = undo->value;
   state->value_size = undo->value_size;
+  if (undo->value) {
+    memcpy(state->bytes, &undo->value, sizeof undo->value);
+  } else if (undo->value_size) {
+    memcpy(state->bytes, cache->before.data + undo->offset, undo->value_size);
+  }
   cache->bytes += weight(state);
   if (undo->forget) drop(cache, state);
 }
 
 void hb_cache_undo(struct hb_cache *cache) {
   while (cache->undos_count > 0) undo_one(cache, &cache->undos[--cache->undos_count]);
+  hb_buf_clear(&cache->before);
 }
 
 void hb_cache_committed(struct hb_cache *cache) {
-  for (struct hb_state *state = cache->dirty; state; state = state->dirty_next) {
-    state->dirty = false;
-  }
-  cache->dirty = NULL;
+  for (size_t i = 0; i < cache->dirty_count; i++) cache->dirty[i]->dirty = false;
   cache->dirty_count = 0;
   cache->dirty_bytes = 0;
   shrink(cache);

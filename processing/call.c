@@ -41,7 +41,8 @@ static int state_get(const struct hbp_host *calls, struct hbp_bytes name,
   }
   if (!state->present) return HBP_OK;
   *out_found = 1;
-  *out_value = (struct hbp_bytes){state->value, state->value_size};
+  struct hb_slice held = hb_state_value(state);
+  *out_value = (struct hbp_bytes){held.data, held.size};
   return HBP_OK;
 }
 
@@ -72,14 +73,6 @@ static size_t time_size(struct hb_time time) {
   return size;
 }
 
-static void append_time(struct hb_buf *out, struct hb_time time) {
-  if (!time.present) return;
-  hb_buf_append_u8(out, 0x1a);
-  hb_buf_append_u8(out, (uint8_t)time_size(time)); /* at most 17 */
-  if (time.seconds) hb_wire_append_varint(out, 1, (uint64_t)time.seconds);
-  if (time.nanos) hb_wire_append_varint(out, 2, (uint64_t)time.nanos);
-}
-
 static size_t bytes_field_size(size_t size) {
   return size ? 1 + hb_wire_varint_size(size) + size : 0;
 }
@@ -88,8 +81,30 @@ static size_t number_field_size(uint64_t number) {
   return number ? 1 + hb_wire_varint_size(number) : 0;
 }
 
-static void append_number(struct hb_buf *out, uint32_t field, uint64_t number) {
-  if (number) hb_wire_append_varint(out, field, number);
+/* Fields below 16: their tags are one byte. */
+static uint8_t *put_number(uint8_t *at, uint32_t field, uint64_t number) {
+  if (!number) return at;
+  *at++ = (uint8_t)(field << 3);
+  return at + hb_wire_put_varint(at, number);
+}
+
+static uint8_t *put_size(uint8_t *at, uint32_t field, size_t size) {
+  *at++ = (uint8_t)(field << 3 | HB_WIRE_LEN);
+  return at + hb_wire_put_varint(at, size);
+}
+
+static uint8_t *put_bytes(uint8_t *at, uint32_t field, struct hb_slice bytes) {
+  if (!bytes.size) return at;
+  at = put_size(at, field, bytes.size);
+  memcpy(at, bytes.data, bytes.size);
+  return at + bytes.size;
+}
+
+static uint8_t *put_time(uint8_t *at, uint32_t field, struct hb_time time, size_t size) {
+  if (!time.present) return at;
+  at = put_size(at, field, size);
+  at = put_number(at, 1, (uint64_t)time.seconds);
+  return put_number(at, 2, (uint64_t)time.nanos);
 }
 
 /* A frame as in holdback.v1.ResultBatch: its fields have the numbers that an Event's have, so that
@@ -98,19 +113,19 @@ static void append_frame(struct hb_host *host, struct hb_slice key, struct hb_sl
   const struct hb_user_call *call = &host->call;
   struct hb_buf *out = &host->frames;
   uint64_t position = (uint64_t)host->place.next_result;
-  size_t time = time_size(call->time);
+  size_t time = time_size(call->time); /* at most 17 */
   size_t size = number_field_size(position) + bytes_field_size(key.size) +
                 (call->time.present ? 2 + time : 0) + bytes_field_size(payload.size) +
                 number_field_size((uint64_t)call->position) + number_field_size(call->cause);
   uint8_t *at = hb_buf_reserve(out, 1 + HB_VARINT_MAX + size);
-  at[0] = 0x0a;
-  out->size += 1 + hb_wire_put_varint(at + 1, size);
-  append_number(out, 1, position);
-  if (key.size) hb_wire_append_bytes(out, 2, key);
-  append_time(out, call->time);
-  if (payload.size) hb_wire_append_bytes(out, 5, payload);
-  append_number(out, 9, (uint64_t)call->position);
-  append_number(out, 10, call->cause);
+  at = put_size(at, 1, size);
+  at = put_number(at, 1, position);
+  at = put_bytes(at, 2, key);
+  at = put_time(at, 3, call->time, time);
+  at = put_bytes(at, 5, payload);
+  at = put_number(at, 9, (uint64_t)call->position);
+  at = put_number(at, 10, call->cause);
+  out->size = (size_t)(at - out->data);
 }
 
 static bool has_room(const struct hb_host *host) {

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "processing/host_internal.h"
 
-enum { BEHIND = 5 };
+enum { BEHIND = 20, BEHIND_EVENTS = 4 };
 
 static size_t size_or(size_t value, size_t by_default) { return value ? value : by_default; }
 static uint32_t count_or(uint32_t value, uint32_t by_default) { return value ? value : by_default; }
@@ -33,7 +33,7 @@ struct hb_host *hb_host_create(const struct hb_host_options *options) {
   host->self = options->self;
   host->source = options->source;
   host->budget = budget_of(&options->budget);
-  host->results_max = host->budget.results;
+  hb_host_set_behind(host, false);
   host->on_error = options->on_error;
   hb_cache_init(&host->cache, &host->source, host->budget.cache_bytes);
   hb_statuses_init(&host->statuses, options->key_status, &host->source,
@@ -57,10 +57,13 @@ void hb_host_destroy(struct hb_host *host) {
   free(host);
 }
 
+static uint32_t times(uint32_t count, uint32_t by) {
+  return count <= UINT32_MAX / by ? count * by : count;
+}
+
 void hb_host_set_behind(struct hb_host *host, bool behind) {
-  uint32_t results = host->budget.results;
-  bool fits = results <= UINT32_MAX / BEHIND;
-  host->results_max = behind && fits ? results * BEHIND : results;
+  host->results_max = times(host->budget.results, behind ? BEHIND : 1);
+  host->events_max = times(host->budget.events, behind ? BEHIND_EVENTS : 1);
 }
 
 uint32_t hb_host_results_budget(const struct hb_host *host) { return host->budget.results; }
@@ -99,7 +102,9 @@ struct hb_host_stats hb_host_stats(const struct hb_host *host) {
 
 bool hb_host_is_full(const struct hb_host *host) {
   const struct hb_statuses *statuses = &host->statuses;
-  return host->results_count >= host->results_max || host->events >= host->budget.events ||
+  return host->results_count >= host->results_max || host->events >= host->events_max ||
+         host->cache.dirty_count >= host->budget.events ||
+         statuses->keys.dirty_count >= host->budget.events ||
          host->frames.size >= host->budget.result_bytes ||
          statuses->frames.size >= host->budget.result_bytes ||
          host->cache.dirty_bytes + statuses->keys.dirty_bytes + host->failed_bytes.size +
@@ -288,6 +293,10 @@ enum hb_host_result hb_host_event(struct hb_host *host, const struct hb_event *e
   host->place.events++;
   host->events++;
   return HB_HOST_DONE;
+}
+
+void hb_host_expect(struct hb_host *host, struct hb_slice key) {
+  hb_cache_expect(&host->cache, key);
 }
 
 void hb_host_skip_to(struct hb_host *host, int64_t position) {

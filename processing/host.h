@@ -40,7 +40,7 @@ struct hb_state_source {
 /* What a bundle may hold at most, and what ends it. 0 = the default in brackets. */
 struct hb_host_budget {
   uint32_t results;      /* exact: an event with more is split [10,000]; see hb_host_set_behind */
-  uint32_t events;       /* [50,000] */
+  uint32_t events;       /* likewise; and states that changed [50,000] */
   size_t result_bytes;   /* [4 MiB] */
   size_t change_bytes;   /* states, about [8 MiB] */
   size_t cache_bytes;    /* states in memory [64 MiB] */
@@ -65,8 +65,9 @@ struct hb_host;
 struct hb_host *hb_host_create(const struct hb_host_options *options);
 void hb_host_destroy(struct hb_host *host); /* NULL is allowed */
 
-/* Bundles of up to five times as many results, while there is more to feed than one holds: a state
- * that changes often is then written less often. Where bundles are cut changes no result. */
+/* Bundles of up to twenty times as many results and four times as many events, while there is more
+ * to feed than one holds: a state that changes often is then written less often. Bytes and changed
+ * states stay bounded as they are. Where bundles are cut changes no result. */
 void hb_host_set_behind(struct hb_host *host, bool behind);
 /* How many results end a bundle of one that is not behind. */
 uint32_t hb_host_results_budget(const struct hb_host *host);
@@ -88,6 +89,9 @@ enum hb_host_result {
  * place's, which moves past it. */
 enum hb_host_result hb_host_event(struct hb_host *host, const struct hb_event *event,
                                   int64_t position, struct hb_err *err);
+/* An event of the key comes four calls of this from now, so that its state is near by then. Changes
+ * nothing, and may be left out. */
+void hb_host_expect(struct hb_host *host, struct hb_slice key);
 /* The stream is sealed at `position`, and every event below was given: the timers that are left,
  * then on_end for each key. */
 enum hb_host_result hb_host_end(struct hb_host *host, int64_t position, struct hb_err *err);
@@ -145,7 +149,7 @@ struct hb_result_block {
 };
 
 struct hb_bundle {
-  struct hb_state_row *states;
+  struct hb_state_row *states; /* by key, then name */
   size_t states_count;
   struct hb_timer_row *timers; /* to be put */
   size_t timers_count;
@@ -159,7 +163,7 @@ struct hb_bundle {
   size_t blocked_count;
   struct hb_slice *unblocked; /* to be removed, before the others are put */
   size_t unblocked_count;
-  struct hb_key_status_row *statuses; /* as they stand now */
+  struct hb_key_status_row *statuses; /* as they stand now; by key */
   size_t statuses_count;
   struct hb_result_block *told; /* consecutive; likewise, of the statuses that are told */
   size_t told_count;

@@ -56,6 +56,7 @@ struct hb_host {
   struct hb_state_source source;
   struct hb_host_budget budget;
   uint32_t results_max; /* of the bundle under construction */
+  uint32_t events_max;  /* likewise */
   enum hb_on_error on_error;
   struct hbp_host calls; /* what user code gets */
 

@@ -138,9 +138,17 @@ static void put_results(struct store *store, const struct hb_result_block *put) 
   hb_buf_append(&store->frames, block.frames.data, block.frames.size);
 }
 
+static int compare_rows(const struct hb_state_row *a, const struct hb_state_row *b) {
+  int order = hb_slice_compare(a->key, b->key);
+  return order ? order : hb_slice_compare(a->name, b->name);
+}
+
 static void commit(struct store *store, struct hb_host *host) {
   if (!hb_host_has_bundle(host)) return;
   const struct hb_bundle *bundle = hb_host_take(host);
+  for (size_t i = 1; i < bundle->states_count; i++) {
+    assert_true(compare_rows(&bundle->states[i - 1], &bundle->states[i]) < 0);
+  }
   for (size_t i = 0; i < bundle->states_count; i++) put_state(store, &bundle->states[i]);
   for (size_t i = 0; i < bundle->gone_count; i++) remove_timer(store, &bundle->gone[i]);
   for (size_t i = 0; i < bundle->timers_count; i++) put_timer(store, &bundle->timers[i]);
@@ -617,6 +625,49 @@ static void test_cache_budget(void **state) {
   store_done(&store);
 }
 
+/* Events of `keys` keys in turn until the first bundle is full. */
+static int64_t events_until_full(const struct hb_host_budget *budget, bool behind, int keys_count) {
+  struct store store = {0};
+  struct run run = {.store = &store, .processor = hb_builtin_find("count"), .budget = *budget};
+  open_host(&run);
+  hb_host_set_behind(run.host, behind);
+  struct hb_buf frame = {0};
+  struct hb_err err;
+  int64_t i = 0;
+  for (enum hb_host_result result = HB_HOST_DONE; result != HB_HOST_FULL && i < 1000; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "k%d", (int)(i % keys_count));
+    struct ev ev = {key, "x", 0};
+    make_event(&frame, i, &ev);
+    struct hb_event event;
+    assert_int_equal(hb_scan_frame(view(&frame), &event, &err), HB_OK);
+    result = hb_host_event(run.host, &event, i, &err);
+  }
+  hb_buf_done(&frame);
+  close_host(&run);
+  store_done(&store);
+  return i - 1;
+}
+
+/* Behind, a bundle holds more events and results, but not more states that changed. */
+static void test_behind(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t results;
+    uint32_t events;
+    bool behind;
+    int keys;
+    int64_t full;
+  } CASES[] = {{7, 100, false, 1, 7},  {7, 100, true, 1, 140}, {900, 6, false, 1, 6},
+               {900, 6, true, 1, 24},  {900, 6, false, 50, 6}, {900, 6, true, 50, 6},
+               {900, 20, true, 3, 80}, {900, 20, true, 25, 20}};
+  for (size_t i = 0; i < COUNT(CASES); i++) {
+    struct hb_host_budget budget = {.results = CASES[i].results, .events = CASES[i].events};
+    int64_t full = events_until_full(&budget, CASES[i].behind, CASES[i].keys);
+    if (full != CASES[i].full) fail_msg("case %zu: %lld", i, (long long)full);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_builtins),
@@ -630,6 +681,7 @@ int main(void) {
       cmocka_unit_test(test_split),
       cmocka_unit_test(test_exactly_once),
       cmocka_unit_test(test_cache_budget),
+      cmocka_unit_test(test_behind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -73,6 +73,19 @@ size_t hb_number_print(hb_number number, char out[HB_NUMBER_TEXT_SIZE]) {
   return size;
 }
 
+size_t hb_number_print_count(uint64_t count, char out[HB_NUMBER_TEXT_SIZE]) {
+  char text[20];
+  size_t at = sizeof text;
+  do {
+    text[--at] = (char)('0' + count % 10);
+    count /= 10;
+  } while (count != 0);
+  size_t size = sizeof text - at;
+  memcpy(out, text + at, size);
+  out[size] = '\0';
+  return size;
+}
+
 bool hb_number_add(hb_number a, hb_number b, hb_number *out) {
   return !__builtin_add_overflow(a, b, out);
 }

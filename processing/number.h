@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "processing/holdback/processor.h"
 
@@ -17,6 +18,8 @@ enum { HB_NUMBER_TEXT_SIZE = 56 };
 bool hb_number_parse(struct hbp_bytes text, hb_number *out, char *error, size_t error_size);
 /* The shortest text of it; returns its size without the NUL. */
 size_t hb_number_print(hb_number number, char out[HB_NUMBER_TEXT_SIZE]);
+/* Likewise of a count; a tenth of what snprintf takes, and it is done for each event. */
+size_t hb_number_print_count(uint64_t count, char out[HB_NUMBER_TEXT_SIZE]);
 /* False: out of range. */
 bool hb_number_add(hb_number a, hb_number b, hb_number *out);
 /* sum / count, rounded half away from zero. count > 0. */

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 /* cmocka needs the ones above */
 #include <cmocka.h>
@@ -70,8 +71,22 @@ static void test_mean(void **state) {
   }
 }
 
+/* A count is decimal text, from 0 to the largest. */
+static void test_count(void **state) {
+  (void)state;
+  static const uint64_t CASES[] = {0, 1, 9, 10, 99, 100, 1234567890, UINT64_MAX - 1, UINT64_MAX};
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    char text[HB_NUMBER_TEXT_SIZE];
+    char expected[32];
+    int size = snprintf(expected, sizeof expected, "%llu", (unsigned long long)CASES[i]);
+    assert_int_equal(hb_number_print_count(CASES[i], text), size);
+    assert_string_equal(text, expected);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
-                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_mean)};
+                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_mean),
+                                     cmocka_unit_test(test_count)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -114,7 +114,7 @@ static enum hb_code read(struct hb_host *host, struct hb_slice key, struct hb_ke
                          struct hb_err *err) {
   struct hb_state *state;
   enum hb_code code = hb_cache_get(&host->statuses.keys, key, NO_NAME, &state, err);
-  if (code == HB_OK) memcpy(out, state->value, sizeof *out);
+  if (code == HB_OK) memcpy(out, hb_state_value(state).data, sizeof *out);
   return code;
 }
 
@@ -190,8 +190,8 @@ size_t hb_host_statuses_due(const struct hb_host *host) {
 
 enum hb_host_result hb_host_tell_statuses(struct hb_host *host, struct hb_err *err) {
   struct hb_cache *changed = &host->statuses.changed;
-  for (struct hb_state *state = changed->dirty; state; state = state->dirty_next) {
-    struct hb_slice key = hb_slice_of(state->id, state->key_size);
+  for (size_t i = changed->dirty_count; i > 0; i--) {
+    struct hb_slice key = hb_state_key(changed->dirty[i - 1]);
     struct hb_key_status status;
     if (read(host, key, &status, err) != HB_OK) return HB_HOST_ERROR;
     tell(host, key, &status, blocked_at(host, key));

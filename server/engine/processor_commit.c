@@ -1,6 +1,6 @@
 /* Decides what a processor's bundle is to the store, and what is written around the code of others.
  *
- * States go in key order, for RocksDB takes ascending keys several times faster. The write is
+ * States come in key order, for RocksDB takes ascending keys several times faster. The write is
  * filled on the processor's thread; the sequencer applies it, in its own write and without waiting
  * for the disk: results are shown after the next fsync (I2), which is at most async_sync_ms away.
  *
@@ -21,25 +21,9 @@ enum { ATTEMPTS_MAX = 2, LINGER = 8, LINGER_MS_MAX = 200 };
 
 /* ---- filling */
 
-static int compare_statuses(const void *a, const void *b) {
-  const struct hb_key_status_row *left = a;
-  const struct hb_key_status_row *right = b;
-  return hb_slice_compare(left->key, right->key);
-}
-
-static int compare_states(const void *a, const void *b) {
-  const struct hb_state_row *left = a;
-  const struct hb_state_row *right = b;
-  int order = hb_slice_compare(left->key, right->key);
-  return order ? order : hb_slice_compare(left->name, right->name);
-}
-
 static void fill(struct hb_processor *processor, const struct hb_bundle *bundle) {
   struct hb_write *write = processor->write;
   struct hb_processor_id id = processor->id;
-  if (bundle->states_count > 0) {
-    qsort(bundle->states, bundle->states_count, sizeof *bundle->states, compare_states);
-  }
   for (size_t i = 0; i < bundle->states_count; i++) {
     const struct hb_state_row *row = &bundle->states[i];
     hb_write_put_state(write, id, row);
@@ -55,9 +39,6 @@ static void fill(struct hb_processor *processor, const struct hb_bundle *bundle)
     hb_write_put_results(write, id, bundle->results[i].from,
                          hb_bytes_view(bundle->results[i].block));
     processor->commit.bytes += bundle->results[i].block->size;
-  }
-  if (bundle->statuses_count > 0) {
-    qsort(bundle->statuses, bundle->statuses_count, sizeof *bundle->statuses, compare_statuses);
   }
   for (size_t i = 0; i < bundle->statuses_count; i++) {
     hb_write_put_key_status(write, id, &bundle->statuses[i]);

@@ -14,7 +14,7 @@
 #include "server/engine/cursor_internal.h"
 #include "server/engine/engine_internal.h"
 
-enum { BUNDLE_MS = 200, BEHIND_MS = 500, CHUNK_BLOCKS = 16, CHUNK_BYTES = 1 << 20 };
+enum { BUNDLE_MS = 200, BEHIND_MS = 500, CHUNK_BLOCKS = 16, CHUNK_BYTES = 1 << 20, AHEAD = 4 };
 
 /* ---- around user code */
 
@@ -121,7 +121,7 @@ static void suspend(struct hb_processor *processor) {
 bool hb_feeding_go_on(struct hb_feeding *feeding, enum hb_host_result result,
                       const struct hb_err *err) {
   struct hb_processor *processor = feeding->processor;
-  processor->now_ms = hb_clock_mono_ms(); /* the next call begins now */
+  processor->now_ms = hb_clock_mono_coarse_ms(); /* the next call begins now */
   if (!hb_processor_call_end(processor)) {
     feeding->over = true;
     return false;
@@ -218,18 +218,46 @@ static enum hb_code take(struct hb_feeding *feeding, struct chunk *chunk, struct
   return code;
 }
 
+/* Events are scanned a little before their turn. */
+struct ahead {
+  const struct hb_block *block;
+  struct hb_event events[AHEAD];
+  bool sound[AHEAD];
+  uint32_t next; /* to be scanned */
+};
+
+static void look_ahead(struct hb_host *host, struct ahead *ahead, uint32_t to) {
+  if (to > ahead->block->count) to = ahead->block->count;
+  for (; ahead->next < to; ahead->next++) {
+    struct hb_event *event = &ahead->events[ahead->next % AHEAD];
+    struct hb_err err; /* told in its turn */
+    bool sound = hb_scan_frame(hb_block_frame(ahead->block, ahead->next), event, &err) == HB_OK;
+    ahead->sound[ahead->next % AHEAD] = sound;
+    if (sound) hb_host_expect(host, hb_event_key(event));
+  }
+}
+
+static enum hb_host_result run_event(struct hb_host *host, const struct ahead *ahead, uint32_t i,
+                                     struct hb_err *err) {
+  struct hb_event again;
+  const struct hb_event *event = &ahead->events[i % AHEAD];
+  if (!ahead->sound[i % AHEAD]) {
+    if (hb_scan_frame(hb_block_frame(ahead->block, i), &again, err) != HB_OK) return HB_HOST_ERROR;
+    event = &again;
+  }
+  return hb_host_event(host, event, hb_block_sequence(ahead->block, i), err);
+}
+
 static void feed_block(struct hb_feeding *feeding, const struct hb_block *block) {
   struct hb_processor *processor = feeding->processor;
   struct hb_err err = {0};
   uint32_t first = hb_block_find(block, hb_host_place(processor->host)->position);
-  processor->now_ms = hb_clock_mono_ms();
+  struct ahead ahead = {.block = block, .next = first};
+  processor->now_ms = hb_clock_mono_coarse_ms();
   for (uint32_t i = first; i < block->count; i++) {
-    struct hb_event event;
-    enum hb_host_result result = HB_HOST_ERROR;
+    look_ahead(processor->host, &ahead, i + AHEAD);
     hb_processor_call_begin(processor, processor->now_ms);
-    if (hb_scan_frame(hb_block_frame(block, i), &event, &err) == HB_OK) {
-      result = hb_host_event(processor->host, &event, hb_block_sequence(block, i), &err);
-    }
+    enum hb_host_result result = run_event(processor->host, &ahead, i, &err);
     if (!hb_feeding_go_on(feeding, result, &err)) return;
     if (i % 64 == 0 && hb_processor_should_stop(processor)) {
       (void)hb_processor_commit(processor, feeding->frontier);

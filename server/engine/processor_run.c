@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "server/engine/engine_internal.h"
 
-enum { NICE = 5, STATUSES_MAX = 20000 };
+enum { NICE = 15, STATUSES_MAX = 20000 };
 
 /* ---- the store */
 
