@@ -17,7 +17,7 @@ enum layout {
   BLOCKS,  /* large values that are read by ranges and are not compressible enough to try */
   ENTRIES, /* very many small rows that come as files */
   POINTS,  /* very many small rows that are looked up one by one, often where there is none */
-  STATES,  /* likewise, and often rewritten: many of them by each commit, in ascending order */
+  STATES,  /* likewise, and often rewritten */
 };
 
 struct family_options {
@@ -86,23 +86,7 @@ static void set_short_lived(rocksdb_options_t *options) {
   rocksdb_options_set_blob_gc_force_threshold(options, 0.8);
 }
 
-/* A commit puts its rows in ascending order among those that are there: from one to the next is a
- * short way in the memtable, where its place is remembered. Hence the hint, by what the first bytes
- * of a key are; shorter keys have none. RocksDB remembers places of range deletions, which lie in a
- * table of their own, under the same hints, and would mix them up: those must have shorter keys
- * (hb_rocks_delete_range). Replaces `options`. */
-static rocksdb_options_t *with_hints(rocksdb_options_t *options, char **text) {
-  char hints[80];
-  (void)snprintf(hints, sizeof hints, "memtable_insert_with_hint_prefix_extractor=fixed:%d",
-                 HB_ROCKS_HINT_BYTES);
-  rocksdb_options_t *parsed = rocksdb_options_create();
-  rocksdb_get_options_from_string(options, hints, parsed, text);
-  rocksdb_options_destroy(options);
-  return parsed;
-}
-
-static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int family,
-                                         char **text) {
+static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int family) {
   const struct family_options *row = &FAMILIES[family];
   rocksdb_options_t *options = rocksdb_options_create_copy(all->db);
   rocksdb_options_set_write_buffer_size(options, row->write_buffer);
@@ -128,7 +112,6 @@ static rocksdb_options_t *family_options(const struct hb_rocks_setup *all, int f
     case STATES:
       set_table(options, all->cache, 4 * KIB, rocksdb_filterpolicy_create_bloom_full(10));
       rocksdb_options_set_compression(options, rocksdb_no_compression);
-      options = with_hints(options, text);
       break;
   }
   if (family == HB_FAMILY_HELD) set_short_lived(options);
@@ -191,7 +174,7 @@ enum hb_code hb_rocks_setup_init(struct hb_rocks_setup *setup, const struct hb_r
   set_files(db);
   set_wal(db, from);
   setup->db = db;
-  for (int i = 0; i < HB_ROCKS_FAMILIES; i++) setup->families[i] = family_options(setup, i, &text);
+  for (int i = 0; i < HB_ROCKS_FAMILIES; i++) setup->families[i] = family_options(setup, i);
   enum hb_code code = hb_rocks_take_error(text, "rocksdb options", err);
   if (code) hb_rocks_setup_done(setup);
   return code;

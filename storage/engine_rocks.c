@@ -149,7 +149,6 @@ void hb_rocks_delete_once(struct hb_batch_writer *batch, enum hb_family family,
 
 void hb_rocks_delete_range(struct hb_batch_writer *batch, enum hb_family family,
                            struct hb_slice start, struct hb_slice end) {
-  HB_ASSERT(family != HB_FAMILY_STATES || start.size < HB_ROCKS_HINT_BYTES);
   rocksdb_writebatch_delete_range_cf(batch->batch, batch->engine->families[family], chars(start),
                                      start.size, chars(end), end.size);
 }

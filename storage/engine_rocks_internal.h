@@ -9,10 +9,6 @@
 
 enum { HB_ROCKS_FAMILIES = HB_FAMILY_COUNT + 1 }; /* RocksDB's own `default` is the last */
 
-/* How many bytes of a state's key lead to its hint: stream, processor, one of the user's key or its
- * end. A range of `states` begins with a shorter one. */
-enum { HB_ROCKS_HINT_BYTES = 17 };
-
 /* Of blob files, those so old among all are rewritten by compactions: a text, as RocksDB takes it.
  */
 #define HB_ROCKS_BLOB_CUTOFF "0.25"

@@ -442,45 +442,6 @@ static void test_drop(void **state) {
   hb_buf_done(&buf);
 }
 
-/* States are put in ascending order, again and again, with the processor dropped in between, and
- * are what was put last: RocksDB remembers where it was among them, and a range deletion must not
- * become part of that. */
-static void test_drop_and_put_again(void **state) {
-  struct fixture *fixture = *state;
-  make_stream(fixture, 1, "one");
-  enum { KEYS = 300, ROUNDS = 6 };
-  for (int round = 0; round < ROUNDS; round++) {
-    attach(fixture, ID, "one");
-    for (int part = 0; part < 3; part++) {
-      for (int i = part; i < KEYS; i += 1 + part) {
-        char key[16];
-        char value[32];
-        (void)snprintf(key, sizeof key, "%c%05d", 'a' + i / 100, i);
-        (void)snprintf(value, sizeof value, "%d of %d.%d", i, round, part);
-        struct hb_state_row row = {.key = text(key), .present = true, .value = text(value)};
-        hb_write_put_state(fixture->write, ID, &row);
-      }
-      apply(fixture);
-    }
-    for (int i = 0; i < KEYS; i++) {
-      char key[16];
-      char value[32];
-      (void)snprintf(key, sizeof key, "%c%05d", 'a' + i / 100, i);
-      int part = i >= 2 && (i - 2) % 3 == 0 ? 2 : i >= 1 && (i - 1) % 2 == 0 ? 1 : 0;
-      int size = snprintf(value, sizeof value, "%d of %d.%d", i, round, part);
-      struct hb_buf buf = {0};
-      assert_true(read_state(fixture, text(key), "", &buf));
-      assert_true(hb_slice_equal(hb_buf_view(&buf), hb_slice_of(value, (size_t)size)));
-      hb_buf_done(&buf);
-    }
-    hb_write_drop_processor(fixture->write, ID);
-    apply(fixture);
-    struct hb_buf buf = {0};
-    assert_false(read_state(fixture, text("a00000"), "", &buf));
-    hb_buf_done(&buf);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_rows, setup_store, teardown),
@@ -492,7 +453,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_times_of_damage, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_failures, setup_store, teardown),
       cmocka_unit_test_setup_teardown(test_drop, setup_store, teardown),
-      cmocka_unit_test_setup_teardown(test_drop_and_put_again, setup_store, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
