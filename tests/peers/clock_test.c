@@ -24,6 +24,7 @@ static _Atomic int64_t leaps_ms; /* of the monotonic clock */
 
 uint64_t hb_clock_wall_ms(void) { return (uint64_t)atomic_load(&wall_ms); }
 uint64_t hb_clock_mono_ms(void) { return hb_clock_mono_ns() / 1000000; }
+uint64_t hb_clock_mono_coarse_ms(void) { return hb_clock_mono_ms(); }
 uint64_t hb_clock_mono_ns(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
