@@ -19,9 +19,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/assert.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "server/engine/engine_internal.h"
 
 enum { COMMIT_BYTES = 16 << 20 };
@@ -51,124 +49,12 @@ struct hb_now hb_sequencer_now(const struct hb_engine *engine) {
   return (struct hb_now){.served_ms = hb_engine_served_ms(engine), .wall_ms = hb_clock_wall_ms()};
 }
 
-/* ---- what others sent */
-
-static void take_needs(struct hb_engine *engine) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  struct hb_node *node;
-  while ((node = hb_mailbox_take(sequencer->needs, SIZE_MAX, 0)) != NULL) {
-    while (node) {
-      struct hb_need *need = (struct hb_need *)node;
-      node = node->next;
-      hb_append_call_waits(engine, need->batch->call, false);
-      sequencer->needs_out--;
-      hb_ordering_answer_need(sequencer->core, need);
-    }
-  }
-}
-
-/* A release that comes to a bundle that can't be read stops there: who waits for what follows is to
- * know why. It goes on where a later attempt succeeds. */
-static void note_fetched(struct hb_engine *engine, const struct hb_fetch *fetch) {
-  struct hb_stream *stream = hb_registry_find(&engine->sequencer.registry, fetch->id.stream);
-  if (!stream || !hb_ordering_waits_for(engine->sequencer.core, fetch->id)) return;
-  hb_stream_set_damage(stream, fetch->error.code == HB_CORRUPT ? &fetch->error : NULL);
-}
-
-static void take_fetched(struct hb_engine *engine) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  struct hb_node *node;
-  while ((node = hb_mailbox_take(sequencer->fetched, SIZE_MAX, 0)) != NULL) {
-    while (node) {
-      struct hb_fetch *fetch = (struct hb_fetch *)node;
-      node = node->next;
-      sequencer->fetches_out--;
-      if (!sequencer->failed) {
-        note_fetched(engine, fetch);
-        hb_ordering_fetched(sequencer->core, fetch->id, fetch->block);
-      }
-      hb_bytes_unref(fetch->block);
-      free(fetch);
-    }
-  }
-}
-
-static void take_index_notes(struct hb_engine *engine) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  struct hb_node *node;
-  while ((node = hb_mailbox_take(sequencer->notes, SIZE_MAX, 0)) != NULL) {
-    while (node) {
-      struct hb_index_note *note = (struct hb_index_note *)node;
-      node = node->next;
-      if (note->epoch != atomic_load(&engine->store_epoch)) {
-        hb_index_note_destroy(note);
-        continue;
-      }
-      if (!sequencer->index_notes) {
-        sequencer->index_due_ns = hb_clock_mono_ns() + engine->tuning.tick_ms * UINT64_C(200000);
-      }
-      note->next = NULL;
-      *sequencer->index_notes_end = note;
-      sequencer->index_notes_end = &note->next;
-    }
-  }
-}
-
-static void take_deletions(struct hb_engine *engine) {
-  struct hb_node *node;
-  while ((node = hb_mailbox_take(engine->sequencer.deletions, SIZE_MAX, 0)) != NULL) {
-    (void)hb_in_flight_settle(engine);
-    while (node) {
-      struct hb_deletion *deletion = (struct hb_deletion *)node;
-      node = node->next;
-      hb_deletion_continue(engine, deletion);
-    }
-  }
-}
-
-static void take_bundles(struct hb_engine *engine) {
-  struct hb_node *node;
-  while ((node = hb_mailbox_take(engine->sequencer.bundles, SIZE_MAX, 0)) != NULL) {
-    (void)hb_in_flight_settle(engine);
-    while (node) {
-      struct hb_processor_commit *commit = (struct hb_processor_commit *)node;
-      node = node->next;
-      hb_sequencer_write_bundle(engine, commit);
-    }
-  }
-}
-
-static void take_jobs(struct hb_engine *engine) {
-  struct hb_node *node;
-  while ((node = hb_mailbox_take(engine->sequencer.jobs, SIZE_MAX, 0)) != NULL) {
-    (void)hb_in_flight_settle(engine);
-    while (node) {
-      struct hb_job *job = (struct hb_job *)node;
-      node = node->next;
-      hb_job_run(engine, job);
-    }
-  }
-}
-
-static void take_rooms(struct hb_engine *engine) {
-  struct hb_sequencer *sequencer = &engine->sequencer;
-  struct hb_node *node;
-  while ((node = hb_mailbox_take(sequencer->rooms, SIZE_MAX, 0)) != NULL) {
-    while (node) {
-      struct hb_node *next = node->next;
-      node->next = sequencer->rooms_waiting;
-      sequencer->rooms_waiting = node;
-      node = next;
-    }
-  }
-}
-
 /* ---- what the core asks for */
 
 static void hand_out(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
-  if (sequencer->failed || sequencer->in_flight.on)
-    return; /* it may be about what is written now */
+  if (sequencer->failed) return;
+  if (sequencer->in_flight.on) return; /* it may be about what is on its way */
   struct hb_need *need;
   while ((need = hb_ordering_take_need(sequencer->core)) != NULL) {
     hb_append_call_waits(engine, need->batch->call, true);
@@ -290,13 +176,7 @@ static bool is_finished(const struct hb_engine *engine) {
 static void turn(struct hb_engine *engine) {
   take_batches(engine, next_due_ns(engine));
   if (hb_writer_is_done(engine)) (void)hb_in_flight_settle(engine);
-  take_rooms(engine);
-  take_needs(engine);
-  take_fetched(engine);
-  take_index_notes(engine);
-  take_bundles(engine);
-  take_jobs(engine);
-  take_deletions(engine);
+  hb_sequencer_take_all(engine);
   hb_reopen_try(engine);
   if (hb_disk_stops_writes(engine)) (void)decide(engine); /* so that no NEED goes out for them */
   hand_out(engine);
@@ -311,10 +191,10 @@ static void *run(void *context) {
   struct hb_sequencer *sequencer = &engine->sequencer;
   while (!is_finished(engine)) turn(engine);
   (void)hb_in_flight_settle(engine);
-  take_jobs(engine);
-  take_rooms(engine);
+  hb_sequencer_take_jobs(engine);
+  hb_sequencer_take_rooms(engine);
   hb_append_call_rooms(engine, true);
-  take_index_notes(engine);
+  hb_sequencer_take_notes(engine);
   if (!sequencer->failed && sequencer->unsynced) (void)hb_sequencer_sync(engine);
   if (!sequencer->failed && !hb_disk_stops_writes(engine)) {
     (void)hb_sequencer_begin_rows(engine);
@@ -359,7 +239,7 @@ void hb_sequencer_resume(struct hb_engine *engine) {
 
 void hb_sequencer_drop_notes(struct hb_engine *engine) {
   struct hb_sequencer *sequencer = &engine->sequencer;
-  take_index_notes(engine);
+  hb_sequencer_take_notes(engine);
   while (sequencer->index_notes) {
     struct hb_index_note *note = sequencer->index_notes;
     sequencer->index_notes = note->next;

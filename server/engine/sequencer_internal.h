@@ -131,6 +131,12 @@ void hb_sequencer_resume(struct hb_engine *engine);
 /* Hand back what the core has decided; while a commit is in flight, once that is durable. */
 bool hb_sequencer_answer(struct hb_engine *engine);
 
+/* ---- sequencer_take.c: what came by the mailboxes, all kinds but batches; and some kinds alone */
+void hb_sequencer_take_all(struct hb_engine *engine);
+void hb_sequencer_take_jobs(struct hb_engine *engine);
+void hb_sequencer_take_rooms(struct hb_engine *engine);
+void hb_sequencer_take_notes(struct hb_engine *engine);
+
 /* ---- append.c: how batches come in and where they wait */
 void hb_append_take(struct hb_engine *engine, struct hb_node *first);
 void hb_engine_answer(struct hb_engine *engine, struct hb_append *append);

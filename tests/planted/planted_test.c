@@ -105,7 +105,7 @@ static void a_duplicate_answered_too_early(void **state) {
 
 /* ---- the shrinker */
 
-enum { MODEL_STEPS = 800, FEW_STEPS = 40 };
+enum { MODEL_STEPS = 800, FEW_STEPS = 20 };
 
 /* The seed and steps of the line that says how to see it again. */
 static void take_again(const char *out, char seed[32], bool *keep) {
