@@ -17,7 +17,8 @@
   X(DIRECTORY_SYNC, "skipped_directory_sync")          /* a new name is not synced */     \
   X(GAP_EDGE, "off_by_one_at_gap_edge")                /* a gap of one is none */         \
   X(FAILED_WRITE, "presence_from_failed_write")        /* later batches believe it */     \
-  X(EARLY_DUPLICATE, "duplicate_before_first_durable") /* answered before the write */
+  X(EARLY_DUPLICATE, "duplicate_before_first_durable") /* answered before the write */    \
+  X(ANSWER_IN_FLIGHT, "answer_in_flight")              /* answered beside the write */
 
 #define HB_PLANTED_ENUM(name, text) HB_PLANTED_##name,
 enum hb_planted_bug { HB_PLANTED_TABLE(HB_PLANTED_ENUM) HB_PLANTED_COUNT };

@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/planted.h"
 #include "server/engine/engine_internal.h"
 
 enum { COMMIT_BYTES = 16 << 20 };
@@ -77,7 +78,7 @@ bool hb_sequencer_answer(struct hb_engine *engine) {
   struct hb_batch *batch;
   bool any = false;
   while ((batch = hb_ordering_take_answered(sequencer->core)) != NULL) {
-    if (sequencer->in_flight.on) {
+    if (sequencer->in_flight.on && !HB_PLANTED(ANSWER_IN_FLIGHT)) {
       hb_in_flight_keep(engine, batch);
     } else {
       hb_engine_answer(engine, (struct hb_append *)batch);

@@ -42,7 +42,7 @@ static void tune(struct rig *rig, uint64_t seed) {
   rig->tuning.index_nap_ms = 1;
   rig->tuning.index_retry_ms = 5;
   rig->tuning.save_ms = 50;
-  if (seed % 2) rig->tuning.fly_bytes = UINT32_MAX; /* every write by the sequencer itself */
+  if (seed % 2 == 0) rig->tuning.fly_bytes = UINT32_MAX; /* every write by the sequencer itself */
 }
 
 /* As main does: the process ends. */

@@ -103,6 +103,12 @@ static void a_duplicate_answered_too_early(void **state) {
   finds("duplicate_before_first_durable", SIM, "again: HB_SEED=");
 }
 
+/* The core has decided it, the writer has it, and the answer does not wait for the writer (I1). */
+static void an_answer_beside_the_write(void **state) {
+  (void)state;
+  finds("answer_in_flight", ENGINE_SWEEP, "--point=");
+}
+
 /* ---- the shrinker */
 
 enum { MODEL_STEPS = 800, FEW_STEPS = 20 };
@@ -159,6 +165,7 @@ int main(void) {
       cmocka_unit_test(an_off_by_one_at_the_edge_of_a_gap),
       cmocka_unit_test(presence_learned_from_a_failed_write),
       cmocka_unit_test(a_duplicate_answered_too_early),
+      cmocka_unit_test(an_answer_beside_the_write),
       cmocka_unit_test(what_is_found_is_shrunk),
   };
   return cmocka_run_group_tests(tests, few_seeds, NULL) ? 1 : 0;
