@@ -23,6 +23,7 @@ struct edits {
   uint64_t min_log;                  /* of all */
   bool counted;                      /* the edit before said how many families there are, no more */
   uint64_t opened_log; /* a store was opened: each family's `log` is as much; 0: not known */
+  bool made; /* the store was made with this MANIFEST: families were added after it began */
 };
 
 static bool is_of_none(const struct hb_wal_edit *edit) {
@@ -31,6 +32,7 @@ static bool is_of_none(const struct hb_wal_edit *edit) {
 
 static void apply(struct edits *edits, const struct hb_wal_edit *edit) {
   if (edit->add) edits->used[edit->family] = true;
+  if (edit->add && edit->has_log) edits->made = true; /* where it begins, these are two edits */
   if (edit->drop) edits->used[edit->family] = false;
   if (edit->has_log) edits->log[edit->family] = edit->log;
   if (edit->has_min_log && edit->min_log > edits->min_log) edits->min_log = edit->min_log;
@@ -114,7 +116,8 @@ static enum hb_code check_hole(const struct hb_wal_reader *reader, const struct 
   bool torn = false;
   enum hb_code code = hb_wal_hole_look(reader->fd, reader->damage.offset, &torn, err);
   if (code) return code;
-  return torn && edits->opened_log ? HB_OK : lost_edit(reader, err);
+  bool begun = edits->made || edits->opened_log;
+  return torn && begun ? HB_OK : lost_edit(reader, err);
 }
 
 static enum hb_code sum_up(struct hb_wal_reader *reader, struct hb_wal_manifest *out,
