@@ -153,16 +153,16 @@ static enum hb_code check_age(const char *folder, const struct hb_wal_manifest *
                     folder, manifest->number, scan->begun_in);
 }
 
-/* The logs that its edits made needless are removed when they are synced: with a hole, all from the
- * one before it on have to be there. One that is empty does not say what was before it. */
-static enum hb_code check_hole(const char *folder, const struct wal_files *files,
-                               const struct hb_wal_manifest *manifest,
-                               const struct hb_wal_scan *scan, struct hb_err *err) {
-  if (!manifest->hole) return HB_OK;
+/* A log is removed when the edit that makes it needless was synced. Where that edit is lost, the
+ * log that was the first one is missing; what is left tells by its records, if it has any. One that
+ * is empty is the first only if it is the one that the store was opened with. */
+static enum hb_code check_first(const char *folder, const struct wal_files *files,
+                                const struct hb_wal_manifest *manifest,
+                                const struct hb_wal_scan *scan, struct hb_err *err) {
   uint64_t from = manifest->needed.from;
-  bool whole = files->count && (files->numbers[0] == from || scan->any);
-  if (!whole) return refuse_missing(folder, from, err);
-  return hb_wal_manifest_check_hole(folder, manifest, err);
+  if (!from || !manifest->number || !files->count || scan->any) return HB_OK;
+  uint64_t first = files->numbers[0];
+  return first == from || first < manifest->number ? HB_OK : refuse_missing(folder, from, err);
 }
 
 /* An edit that takes an index file in has more bytes than these. */
@@ -189,7 +189,8 @@ enum hb_code hb_wal_check(const char *folder, uint64_t *out_lost, struct hb_err 
     code = scan_file(folder, files.numbers[i], first, &scan, err);
   }
   if (!code) code = check_age(folder, &manifest, &scan, err);
-  if (!code) code = check_hole(folder, &files, &manifest, &scan, err);
+  if (!code) code = check_first(folder, &files, &manifest, &scan, err);
+  if (!code) code = hb_wal_manifest_check_hole(folder, &manifest, err);
   if (!code) code = judge(folder, &files, manifest.needed, &scan, err);
   if (!code) code = hb_wal_manifest_cut(folder, &manifest, err);
   if (!code) *out_lost = lost_edits(&manifest);

@@ -17,7 +17,6 @@ enum { ROWS = 20, STREAM = 1, PAGE = 4096, EDITS_MAX = 200 };
 
 struct manifest {
   char path[400];
-  off_t size;
   size_t edits;
   off_t begin[EDITS_MAX];
   uint8_t last[1000]; /* the last edit */
@@ -117,7 +116,6 @@ static void read_manifest(const struct fixture *fixture, struct manifest *out) {
     out->last_size = edit.size;
   }
   assert_false(reader.damage.any);
-  out->size = (off_t)reader.block_offset + reader.block_size;
   hb_wal_reader_done(&reader);
   close(fd);
 }
@@ -201,6 +199,22 @@ static void the_index_is_made_again(void **state) {
   assert_int_equal(indexed_to, 1000000000 - (1 + behind / 64) * HB_INDEX_FILE_MAX);
 }
 
+/* What was compacted away before is not needed. */
+static void tables_that_went_before_the_hole(void **state) {
+  struct fixture *fixture = *state;
+  struct manifest manifest;
+  struct hb_err err = {0};
+  make_rows(fixture, false);
+  hb_rocks_compact_all(fixture->store->engine, HB_FAMILY_META);
+  hb_write_put_served_ms(fixture->write, fixture->commit);
+  apply(fixture);
+  flush(fixture, HB_FAMILY_META);
+  close_store(fixture);
+  read_manifest(fixture, &manifest);
+  lose_page(&manifest, manifest.edits - 2);
+  if (!opens(fixture, &err)) fail_msg("%s", err.message);
+}
+
 /* Logs are removed after the sync of the edits that make them needless: those had been synced. */
 static void the_same_where_logs_were_removed(void **state) {
   struct fixture *fixture = *state;
@@ -213,6 +227,19 @@ static void the_same_where_logs_were_removed(void **state) {
   read_manifest(fixture, &manifest);
   assert_true(manifest.edits > before.edits + 1);
   lose_page(&manifest, before.edits);
+  is_refused(fixture, ".log, or one after it, is missing");
+}
+
+/* Where the edits are not there at all nothing looks damaged, but for the log. */
+static void a_manifest_cut_where_logs_were_removed(void **state) {
+  struct fixture *fixture = *state;
+  struct manifest before;
+  make_rows(fixture, false);
+  read_manifest(fixture, &before);
+  off_t size = size_of(before.path);
+  flush_all(fixture);
+  close_store(fixture);
+  assert_int_equal(truncate(before.path, size), 0);
   is_refused(fixture, ".log, or one after it, is missing");
 }
 
@@ -271,8 +298,10 @@ static struct tried try_each_edit(struct fixture *fixture) {
     struct hb_err err;
     copy_store(fixture, "kept", "data");
     lose_page(&manifest, from);
+    off_t size = size_of(manifest.path);
     bool opened = opens(fixture, &err);
     if (!opened) assert_int_equal(err.code, HB_CORRUPT);
+    if (!opened) assert_int_equal(size_of(manifest.path), size);
     tried.opened += opened;
     tried.refused += !opened;
   }
@@ -309,6 +338,7 @@ static void at_any_edit_where_all_was_flushed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_lost_page_before_one_that_was_kept), TEST(the_index_is_made_again),
+      TEST(tables_that_went_before_the_hole),     TEST(a_manifest_cut_where_logs_were_removed),
       TEST(the_same_where_logs_were_removed),     TEST(the_same_where_a_table_was_removed),
       TEST(a_hole_that_ends_within_a_page),       TEST(an_added_family_behind_a_hole),
       TEST(at_any_edit_of_the_first_manifest),    TEST(at_any_edit_of_a_later_manifest),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/slice.h"
+#include "storage/engine_internal.h"
 #include "storage/folder_internal.h"
 #include "storage/wal_edit_internal.h"
 #include "storage/wal_hole_internal.h"
@@ -110,13 +111,20 @@ static enum hb_code refuse_cut(const struct hb_wal_reader *reader, struct hb_err
                     reader->damage.any ? reader->damage.offset : reader->block_offset + reader->at);
 }
 
+static bool has_all_families(const struct edits *edits) {
+  for (int i = 0; i <= HB_FAMILY_COUNT; i++) { /* the default one before ours */
+    if (!edits->used[i]) return false;
+  }
+  return true;
+}
+
 /* What a MANIFEST begins with has to be before the hole: a whole state. */
 static enum hb_code check_hole(const struct hb_wal_reader *reader, const struct edits *edits,
                                struct hb_err *err) {
   bool torn = false;
   enum hb_code code = hb_wal_hole_look(reader->fd, reader->damage.offset, &torn, err);
   if (code) return code;
-  bool begun = edits->made || edits->opened_log;
+  bool begun = has_all_families(edits) && (edits->made || edits->opened_log);
   return torn && begun ? HB_OK : lost_edit(reader, err);
 }
 
