@@ -41,13 +41,16 @@ static void apply(struct edits *edits, const struct hb_wal_edit *edit) {
   edits->counted = edit->has_max_family && is_of_none(edit);
 }
 
+/* The default family, of which nothing is ever written, has no log in the MANIFEST that a store is
+ * made with. */
 static struct hb_wal_needed sum(const struct edits *edits) {
   struct hb_wal_needed needed = {.from = UINT64_MAX};
   for (int i = 0; i < HB_WAL_FAMILIES_MAX; i++) {
-    if (!edits->used[i]) continue;
+    if (!edits->used[i] || (i == 0 && !edits->log[i])) continue;
     if (edits->log[i] < needed.from) needed.from = edits->log[i];
     if (edits->log[i] > needed.to) needed.to = edits->log[i];
   }
+  if (needed.from == UINT64_MAX) needed.from = 0;
   if (edits->min_log > needed.from) needed.from = edits->min_log;
   return needed;
 }
