@@ -179,8 +179,9 @@ static enum hb_code lower(void *context, uint64_t stream, struct hb_err *err) {
   if (code) return hb_store_wrap_row(code, HB_FAMILY_STREAMS, hb_key_view(&key), err);
   struct hb_buf row = {0};
   int64_t indexed_to = (int64_t)number;
-  bool low = indexed_to < INT64_MIN + HB_INDEX_FILE_MAX;
-  hb_record_put_u64(&row, (uint64_t)(low ? INT64_MIN : indexed_to - HB_INDEX_FILE_MAX));
+  int64_t back = (int64_t)lowered->store->lost_edits * HB_INDEX_FILE_MAX;
+  bool low = indexed_to < INT64_MIN + back;
+  hb_record_put_u64(&row, (uint64_t)(low ? INT64_MIN : indexed_to - back));
   hb_rocks_put(lowered->batch, HB_FAMILY_STREAMS, hb_key_view(&key), hb_buf_view(&row));
   hb_buf_done(&row);
   return HB_OK;

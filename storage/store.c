@@ -149,7 +149,7 @@ static enum hb_code open_existing(struct hb_store *store, const struct hb_store_
   free(current);
   if (code) return code;
   char *rocksdb = hb_folder_join(store->path, HB_FOLDER_ROCKSDB);
-  code = hb_wal_check(rocksdb, &store->manifest_cut, err);
+  code = hb_wal_check(rocksdb, &store->lost_edits, err);
   free(rocksdb);
   if (code) return code;
   code = open_engine(store, options, false, err);
@@ -248,7 +248,7 @@ static enum hb_code begin_run(struct hb_store *store, struct hb_run_record befor
   info->run++;
   struct hb_batch_writer *batch = hb_rocks_batch_create(store->engine);
   code = hb_recover_orphans(store, batch, err);
-  if (!code && store->manifest_cut) code = hb_recover_index(store, batch, err);
+  if (!code && store->lost_edits) code = hb_recover_index(store, batch, err);
   put_run(batch, (struct hb_run_record){.run = info->run, .commit = info->last_commit});
   put_log_data(batch, (struct hb_log_data){.run = info->run,
                                            .mark = store->run_mark,

@@ -13,7 +13,7 @@ struct hb_store {
   struct hb_store_info info; /* immutable after open */
   char *path;                /* owned */
   bool read_only;
-  bool manifest_cut; /* RocksDB's MANIFEST had a torn end, which is gone */
+  uint64_t lost_edits; /* of RocksDB's MANIFEST, at most: it had a torn end, which is cut off */
   int lock;
   struct hb_rocks *engine; /* owned */
 
@@ -63,7 +63,8 @@ bool hb_damaged_now(const struct hb_store *store);
  * deletion. */
 HB_MUST_CHECK enum hb_code hb_recover_orphans(struct hb_store *store, struct hb_batch_writer *batch,
                                               struct hb_err *err);
-/* Puts lower indexed_to rows into `batch`: by as much as one index file may have held. */
+/* Puts lower indexed_to rows into `batch`: by as much as the index files of
+ * `lost_edits` may have held. */
 HB_MUST_CHECK enum hb_code hb_recover_index(struct hb_store *store, struct hb_batch_writer *batch,
                                             struct hb_err *err);
 /* The highest commit number in frontier records and names of bundles; 0: none. */

@@ -153,12 +153,32 @@ static enum hb_code check_age(const char *folder, const struct hb_wal_manifest *
                     folder, manifest->number, scan->begun_in);
 }
 
+/* A log is removed when the edit that makes it needless was synced. Where that edit is lost, the
+ * log that was the first one is missing; what is left tells by its records, if it has any. One that
+ * is empty is the first only if it is the one that the store was opened with. */
+static enum hb_code check_first(const char *folder, const struct wal_files *files,
+                                const struct hb_wal_manifest *manifest,
+                                const struct hb_wal_scan *scan, struct hb_err *err) {
+  uint64_t from = manifest->needed.from;
+  if (!from || !manifest->number || !files->count || scan->any) return HB_OK;
+  uint64_t first = files->numbers[0];
+  return first == from || first < manifest->number ? HB_OK : refuse_missing(folder, from, err);
+}
+
+/* An edit that takes an index file in has more bytes than these. */
+enum { INDEX_EDIT_MIN = 64 };
+
+static uint64_t lost_edits(const struct hb_wal_manifest *manifest) {
+  if (!manifest->torn) return 0;
+  return manifest->hole ? 1 + manifest->behind / INDEX_EDIT_MIN : 1;
+}
+
 /* Where MANIFEST can't tell, no file is asked to be the first. */
 static bool is_first(uint64_t number, struct hb_wal_needed needed) {
   return !needed.from || number == needed.from;
 }
 
-enum hb_code hb_wal_check(const char *folder, bool *out_cut, struct hb_err *err) {
+enum hb_code hb_wal_check(const char *folder, uint64_t *out_lost, struct hb_err *err) {
   struct hb_wal_manifest manifest = {0};
   struct wal_files files = {0};
   struct hb_wal_scan scan = {0};
@@ -169,9 +189,11 @@ enum hb_code hb_wal_check(const char *folder, bool *out_cut, struct hb_err *err)
     code = scan_file(folder, files.numbers[i], first, &scan, err);
   }
   if (!code) code = check_age(folder, &manifest, &scan, err);
+  if (!code) code = check_first(folder, &files, &manifest, &scan, err);
+  if (!code) code = hb_wal_manifest_check_hole(folder, &manifest, err);
   if (!code) code = judge(folder, &files, manifest.needed, &scan, err);
   if (!code) code = hb_wal_manifest_cut(folder, &manifest, err);
-  if (!code) *out_cut = manifest.torn;
+  if (!code) *out_lost = lost_edits(&manifest);
   free(files.numbers);
   return code;
 }

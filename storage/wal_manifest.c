@@ -12,163 +12,28 @@
 #include <unistd.h>
 
 #include "base/slice.h"
+#include "storage/engine_internal.h"
 #include "storage/folder_internal.h"
-#include "storage/wal_batch_internal.h"
+#include "storage/wal_edit_internal.h"
+#include "storage/wal_hole_internal.h"
 #include "storage/wal_read_internal.h"
 
-/* Families are numbered by RocksDB as they are made; ours are made once, with the store. */
-enum { FAMILIES_MAX = 64 };
-
 struct edits {
-  bool used[FAMILIES_MAX];
-  uint64_t log[FAMILIES_MAX]; /* WAL files below it hold nothing of the family any more */
-  uint64_t min_log;           /* of all */
-  bool counted;               /* the edit before said how many families there are, no more */
-  uint64_t opened_log;        /* a store was opened: each family's `log` is as much; 0: not known */
+  bool used[HB_WAL_FAMILIES_MAX];
+  uint64_t log[HB_WAL_FAMILIES_MAX]; /* WAL files below it hold nothing of the family any more */
+  uint64_t min_log;                  /* of all */
+  bool counted;                      /* the edit before said how many families there are, no more */
+  uint64_t opened_log; /* a store was opened: each family's `log` is as much; 0: not known */
+  bool made; /* the store was made with this MANIFEST: families were added after it began */
 };
 
-/* Tags of a VersionEdit. What is not here and has IGNORABLE set is a string to step over. */
-enum tag {
-  COMPARATOR = 1,
-  LOG_NUMBER = 2,
-  NEXT_FILE = 3,
-  LAST_SEQUENCE = 4,
-  COMPACT_CURSOR = 5,
-  DELETED_FILE = 6,
-  NEW_FILE = 7,
-  PREVIOUS_LOG = 9,
-  MIN_LOG = 10,
-  NEW_FILE_2 = 100,
-  NEW_FILE_3 = 102,
-  NEW_FILE_4 = 103,
-  FAMILY = 200,
-  FAMILY_ADD = 201,
-  FAMILY_DROP = 202,
-  MAX_FAMILY = 203,
-  IN_ATOMIC_GROUP = 300,
-  BLOB_FILE = 400,
-  BLOB_GARBAGE = 401,
-  IGNORABLE = 1 << 13
-};
-
-enum { NEW_FILE_FIELDS_END = 1, BLOB_FIELDS_END = 0 };
-
-struct edit {
-  uint64_t family;
-  bool has_log;
-  uint64_t log;
-  bool has_min_log;
-  uint64_t min_log;
-  bool has_max_family;
-  bool add;
-  bool drop;
-  uint64_t group_left; /* edits of its group that follow it; they count only together */
-};
-
-/* 'n' a number, 's' a string, 'f' and 'b' the fields that end what describes a file. */
-static const char *shape_of(uint64_t tag) {
-  switch (tag) {
-    case COMPARATOR:
-    case FAMILY_ADD:
-      return "s";
-    case LOG_NUMBER:
-    case NEXT_FILE:
-    case LAST_SEQUENCE:
-    case PREVIOUS_LOG:
-    case MIN_LOG:
-    case FAMILY:
-    case MAX_FAMILY:
-    case IN_ATOMIC_GROUP:
-      return "n";
-    case COMPACT_CURSOR:
-      return "ns";
-    case DELETED_FILE:
-      return "nn";
-    case NEW_FILE:
-      return "nnnss";
-    case NEW_FILE_2:
-      return "nnnssnn";
-    case NEW_FILE_3:
-      return "nnnnssnn";
-    case NEW_FILE_4:
-      return "nnnssnnf";
-    case BLOB_FILE:
-      return "nnnssb";
-    case BLOB_GARBAGE:
-      return "nnnb";
-    case FAMILY_DROP:
-      return "";
-    default:
-      return tag & IGNORABLE ? "s" : NULL;
-  }
-}
-
-static bool take_fields(struct hb_slice *bytes, uint64_t end) {
-  for (;;) {
-    uint64_t tag;
-    struct hb_slice text;
-    if (!hb_wal_take_varint(bytes, &tag)) return false;
-    if (tag == end) return true;
-    if (!hb_wal_take_string(bytes, &text)) return false;
-  }
-}
-
-static bool take_one(struct hb_slice *bytes, char shape, uint64_t *out_number) {
-  struct hb_slice text;
-  switch (shape) {
-    case 'n':
-      return hb_wal_take_varint(bytes, out_number);
-    case 's':
-      return hb_wal_take_string(bytes, &text);
-    case 'f':
-      return take_fields(bytes, NEW_FILE_FIELDS_END);
-    default:
-      return take_fields(bytes, BLOB_FIELDS_END);
-  }
-}
-
-static bool take_entry(struct hb_slice *bytes, uint64_t *out_tag, uint64_t *out_number) {
-  if (!hb_wal_take_varint(bytes, out_tag)) return false;
-  const char *shape = shape_of(*out_tag);
-  if (!shape) return false;
-  for (; *shape; shape++) {
-    if (!take_one(bytes, *shape, out_number)) return false;
-  }
-  return true;
-}
-
-static bool read_edit(struct hb_slice bytes, struct edit *edit) {
-  while (bytes.size) {
-    uint64_t tag;
-    uint64_t number = 0;
-    if (!take_entry(&bytes, &tag, &number)) return false;
-    if (tag == LOG_NUMBER) {
-      edit->has_log = true;
-      edit->log = number;
-    } else if (tag == MIN_LOG) {
-      edit->has_min_log = true;
-      edit->min_log = number;
-    } else if (tag == FAMILY) {
-      edit->family = number;
-    } else if (tag == MAX_FAMILY) {
-      edit->has_max_family = true;
-    } else if (tag == FAMILY_ADD) {
-      edit->add = true;
-    } else if (tag == FAMILY_DROP) {
-      edit->drop = true;
-    } else if (tag == IN_ATOMIC_GROUP) {
-      edit->group_left = number;
-    }
-  }
-  return edit->family < FAMILIES_MAX;
-}
-
-static bool is_of_none(const struct edit *edit) {
+static bool is_of_none(const struct hb_wal_edit *edit) {
   return !edit->family && !edit->has_log && !edit->has_min_log;
 }
 
-static void apply(struct edits *edits, const struct edit *edit) {
+static void apply(struct edits *edits, const struct hb_wal_edit *edit) {
   if (edit->add) edits->used[edit->family] = true;
+  if (edit->add && edit->has_log) edits->made = true; /* where it begins, these are two edits */
   if (edit->drop) edits->used[edit->family] = false;
   if (edit->has_log) edits->log[edit->family] = edit->log;
   if (edit->has_min_log && edit->min_log > edits->min_log) edits->min_log = edit->min_log;
@@ -176,13 +41,16 @@ static void apply(struct edits *edits, const struct edit *edit) {
   edits->counted = edit->has_max_family && is_of_none(edit);
 }
 
+/* The default family, of which nothing is ever written, has no log in the MANIFEST that a store is
+ * made with. */
 static struct hb_wal_needed sum(const struct edits *edits) {
   struct hb_wal_needed needed = {.from = UINT64_MAX};
-  for (int i = 0; i < FAMILIES_MAX; i++) {
-    if (!edits->used[i]) continue;
+  for (int i = 0; i < HB_WAL_FAMILIES_MAX; i++) {
+    if (!edits->used[i] || (i == 0 && !edits->log[i])) continue;
     if (edits->log[i] < needed.from) needed.from = edits->log[i];
     if (edits->log[i] > needed.to) needed.to = edits->log[i];
   }
+  if (needed.from == UINT64_MAX) needed.from = 0;
   if (edits->min_log > needed.from) needed.from = edits->min_log;
   return needed;
 }
@@ -203,50 +71,90 @@ static enum hb_code lost_edit(const struct hb_wal_reader *reader, struct hb_err 
  * MANIFEST that ends within them was cut later. (One that RocksDB begins because it could not write
  * to the one before has that first edit too, but nothing of the default family behind it.) */
 static bool is_cut_in_its_beginning(const struct edits *edits) {
-  for (int i = 0; i < FAMILIES_MAX; i++) {
+  for (int i = 0; i < HB_WAL_FAMILIES_MAX; i++) {
     if (edits->used[i] && edits->log[i] < edits->opened_log) return true;
   }
   return false;
 }
 
-static enum hb_code read_edits(struct hb_wal_reader *reader, struct hb_wal_manifest *out,
-                               struct hb_err *err) {
-  struct edits edits = {.used = {true}}; /* the default family is never added */
-  struct edits draft = edits;
-  bool known = true;
+/* A family is added or dropped, and a MANIFEST begun, with a sync of its own. */
+static bool may_be_behind(const struct edits *edits, struct hb_slice bytes) {
+  struct hb_wal_edit edit = {0};
+  if (!hb_wal_edit_read(bytes, &edit, NULL) || edit.add || edit.drop) return false;
+  return !edit.has_max_family && edits->used[edit.family];
+}
+
+/* Up to the damage; what is behind it is looked at, no more. */
+static enum hb_code read_edits(struct hb_wal_reader *reader, struct edits *edits, bool *out_known,
+                               bool *out_hole, struct hb_err *err) {
+  struct edits draft = *edits;
   for (;;) {
     bool any = false;
     struct hb_slice bytes;
+    struct hb_wal_edit edit = {0};
     enum hb_code code = hb_wal_reader_next(reader, &any, &bytes, err);
-    if (code) return code;
-    if (!any) break;
-    struct edit edit = {0};
-    if (reader->damage.any) return lost_edit(reader, err);
-    known = known && read_edit(bytes, &edit);
-    if (!known) continue;
+    if (code || !any) return code;
+    if (reader->damage.any) {
+      if (!*out_known || !may_be_behind(edits, bytes)) return lost_edit(reader, err);
+      *out_hole = true;
+      continue;
+    }
+    *out_known = *out_known && hb_wal_edit_read(bytes, &edit, NULL);
+    if (!*out_known) continue;
     apply(&draft, &edit);
-    if (!edit.group_left) edits = draft;
+    if (!edit.group_left) *edits = draft;
   }
+}
+
+static enum hb_code refuse_cut(const struct hb_wal_reader *reader, struct hb_err *err) {
+  return hb_err_set(err, HB_CORRUPT, NULL,
+                    "MANIFEST ends at offset %" PRIu64
+                    ", within what was written before it was put to use; restore the folder from "
+                    "a backup",
+                    reader->damage.any ? reader->damage.offset : reader->block_offset + reader->at);
+}
+
+static bool has_all_families(const struct edits *edits) {
+  for (int i = 0; i <= HB_FAMILY_COUNT; i++) { /* the default one before ours */
+    if (!edits->used[i]) return false;
+  }
+  return true;
+}
+
+/* What a MANIFEST begins with has to be before the hole: a whole state. */
+static enum hb_code check_hole(const struct hb_wal_reader *reader, const struct edits *edits,
+                               struct hb_err *err) {
+  bool torn = false;
+  enum hb_code code = hb_wal_hole_look(reader->fd, reader->damage.offset, &torn, err);
+  if (code) return code;
+  bool begun = has_all_families(edits) && (edits->made || edits->opened_log);
+  return torn && begun ? HB_OK : lost_edit(reader, err);
+}
+
+static enum hb_code sum_up(struct hb_wal_reader *reader, struct hb_wal_manifest *out,
+                           struct hb_err *err) {
+  struct edits edits = {.used = {true}}; /* the default family is never added */
+  bool known = true;
+  bool hole = false;
+  enum hb_code code = read_edits(reader, &edits, &known, &hole, err);
+  if (code) return code;
   *out = (struct hb_wal_manifest){0};
   if (!known) return HB_OK;
-  if (is_cut_in_its_beginning(&edits)) {
-    return hb_err_set(
-        err, HB_CORRUPT, NULL,
-        "MANIFEST ends at offset %" PRIu64
-        ", within what was written before it was put to use; restore the folder from "
-        "a backup",
-        reader->damage.any ? reader->damage.offset : reader->block_offset + reader->at);
-  }
+  if (is_cut_in_its_beginning(&edits)) return refuse_cut(reader, err);
+  if (hole) code = check_hole(reader, &edits, err);
+  if (code) return code;
   out->needed = sum(&edits);
   out->torn = reader->damage.any && reader->damage.offset; /* without one edit it is none */
   out->size = reader->damage.offset;
+  out->hole = hole;
+  out->behind = reader->block_offset + reader->block_size - out->size;
   return HB_OK;
 }
 
 enum hb_code hb_wal_manifest_read(int fd, struct hb_wal_manifest *out, struct hb_err *err) {
   struct hb_wal_reader reader;
   hb_wal_reader_init(&reader, fd);
-  enum hb_code code = read_edits(&reader, out, err);
+  enum hb_code code = sum_up(&reader, out, err);
   hb_wal_reader_done(&reader);
   return code;
 }
@@ -286,6 +194,25 @@ enum hb_code hb_wal_manifest_find(const char *folder, struct hb_wal_manifest *ou
       out->number = number_of(path);
     }
     (void)close(fd); /* it was only read */
+  }
+  free(path);
+  return code;
+}
+
+enum hb_code hb_wal_manifest_check_hole(const char *folder, const struct hb_wal_manifest *manifest,
+                                        struct hb_err *err) {
+  if (!manifest->hole) return HB_OK;
+  char *path = current_path(folder);
+  int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  bool there = false;
+  enum hb_code code = fd < 0 ? HB_OK : hb_wal_hole_tables(fd, folder, &there, err);
+  if (fd >= 0) (void)close(fd); /* it was only read */
+  if (!code && !there) {
+    code = hb_err_set(err, HB_CORRUPT, NULL,
+                      "data folder: '%s': MANIFEST is damaged at offset %" PRIu64
+                      ", and of what is needed without the edits behind that, a table is gone; "
+                      "restore the folder from a backup",
+                      path ? path : folder, manifest->size);
   }
   free(path);
   return code;
