@@ -31,6 +31,8 @@ static void free_stream(struct hb_stream *stream) {
     free((void *)(uintptr_t)stream->events[i].event.frame);
   }
   for (size_t i = 0; i < stream->blocks_count; i++) hb_bytes_unref(stream->blocks[i]);
+  for (size_t i = 0; i < stream->refused_count; i++) hb_bytes_unref(stream->refused[i].frame);
+  free(stream->refused);
   free(stream->events);
   free(stream->blocks);
   free(stream->block_ends);
@@ -339,12 +341,26 @@ static struct hb_event *lookup(struct hb_stream *stream, int64_t sequence, size_
   return found ? &stream->events[at].event : NULL;
 }
 
+static enum hb_outcome keep(struct hb_stream *stream, enum hb_outcome outcome,
+                            const struct hb_event *event) {
+  hb_reserve((void **)&stream->refused, &stream->refused_cap, stream->refused_count + 1,
+             sizeof *stream->refused);
+  stream->refused[stream->refused_count++] =
+      (struct refused){.outcome = outcome,
+                       .sequence = event->sequence,
+                       .frame = hb_bytes_copy(hb_event_frame(event))};
+  return outcome;
+}
+
 static enum hb_outcome decide(struct hb_stream *stream, const struct hb_event *event) {
   if (event->sequence == INT64_MAX) return HB_OUTCOME_OUT_OF_RANGE;
-  if (event->sequence < stream->record.first_sequence) return HB_OUTCOME_BEFORE_FIRST;
+  if (event->sequence < stream->record.first_sequence) {
+    return keep(stream, HB_OUTCOME_BEFORE_FIRST, event);
+  }
   size_t place;
   const struct hb_event *known = lookup(stream, event->sequence, &place);
-  if (known) return hb_event_same(known, event) ? HB_OUTCOME_DUPLICATE : HB_OUTCOME_CONFLICT;
+  if (known && hb_event_same(known, event)) return HB_OUTCOME_DUPLICATE;
+  if (known) return keep(stream, HB_OUTCOME_CONFLICT, event);
   hb_reserve((void **)&stream->events, &stream->cap, stream->count + 1, sizeof *stream->events);
   memmove(&stream->events[place + 1], &stream->events[place],
           (stream->count - place) * sizeof *stream->events);
@@ -574,20 +590,29 @@ static bool matches(const struct hb_read *read, const struct hb_event *event) {
 }
 
 /* Tokens are the count of matches that were read already, as a text. */
-static void read_key(struct hb_read *read) {
-  struct hb_stream *stream = read->stream;
+static size_t count_of_token(const struct hb_read *read) {
   size_t skip = 0;
   for (size_t i = 0; i < read->token.size; i++)
     skip = skip * 10 + (size_t)(read->token.data[i] - 48);
+  return skip;
+}
+
+static void put_token(struct hb_read *read, size_t count) {
+  char token[24];
+  int size = snprintf(token, sizeof token, "%zu", count);
+  hb_buf_append(&read->next_token, token, (size_t)size);
+}
+
+static void read_key(struct hb_read *read) {
+  struct hb_stream *stream = read->stream;
+  size_t skip = count_of_token(read);
   read->entries = hb_calloc(read->page_size, sizeof *read->entries);
   size_t seen = 0;
   for (size_t i = 0; i < stream->count; i++) {
     const struct hb_event *event = &stream->events[i].event;
     if (!matches(read, event) || seen++ < skip) continue;
     if (read->entries_count == read->page_size) {
-      char token[24];
-      int size = snprintf(token, sizeof token, "%zu", skip + read->entries_count);
-      hb_buf_append(&read->next_token, token, (size_t)size);
+      put_token(read, skip + read->entries_count);
       return;
     }
     read->entries[read->entries_count++] =
@@ -607,6 +632,33 @@ static void read_keys(struct hb_read *read) {
     hb_buf_append(&read->keys, &size, sizeof size);
     hb_buf_append(&read->keys, hb_event_key(event).data, size);
     read->keys_count++;
+  }
+}
+
+/* A conflict is told as one, an event before the first as one that user code failed at, with a text
+ * that is none. */
+static void read_unprocessed(struct hb_read *read) {
+  const struct hb_stream *stream = read->stream;
+  size_t skip = count_of_token(read);
+  read->unprocessed = hb_calloc(read->page_size, sizeof *read->unprocessed);
+  for (size_t i = skip; i < stream->refused_count; i++) {
+    const struct refused *refused = &stream->refused[i];
+    bool conflict = refused->outcome == HB_OUTCOME_CONFLICT;
+    if (read->unprocessed_count == read->page_size) {
+      put_token(read, i);
+      return;
+    }
+    read->unprocessed[read->unprocessed_count++] = (struct hb_unprocessed_entry){
+        .owner = hb_bytes_ref(refused->frame),
+        .reason = conflict ? HB_OUTCOME_CONFLICT : HB_UNPROCESSED_EXCEPTION,
+        .position = refused->sequence,
+        .count = i + 1,
+        .first_seen_wall_ms = 1001,
+        .last_seen_wall_ms = 2002,
+        .frame = hb_bytes_view(refused->frame),
+        .explanation = conflict ? (struct hb_slice){0} : hb_slice_text("cut \xC3"),
+        .processor = conflict ? (struct hb_slice){0} : hb_slice_text("p"),
+        .producer = conflict ? hb_slice_text("alice") : (struct hb_slice){0}};
   }
 }
 
@@ -640,6 +692,9 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
       break;
     case HB_READ_KEY_STATUS: /* there is no processor */
       break;
+    case HB_READ_UNPROCESSED:
+      read_unprocessed(read);
+      break;
   }
   unlock(engine);
   read->done(read);
@@ -648,7 +703,9 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
 void hb_read_done(struct hb_read *read) {
   for (uint32_t i = 0; i < read->blocks_count; i++) hb_bytes_unref(read->blocks[i]);
   for (size_t i = 0; i < read->entries_count; i++) hb_bytes_unref(read->entries[i].owner);
+  for (size_t i = 0; i < read->unprocessed_count; i++) hb_bytes_unref(read->unprocessed[i].owner);
   read->blocks_count = 0;
+  free(read->unprocessed);
   free(read->entries);
   hb_buf_done(&read->keys);
   hb_buf_done(&read->next_token);
