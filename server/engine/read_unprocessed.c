@@ -60,6 +60,11 @@ static void put_token(const struct hb_kept_place *place, struct hb_read *read) {
   read->next_token.size += TOKEN_SIZE;
 }
 
+/* The reason whose rows alone are looked at. */
+static uint8_t reason_of(const struct hb_read *read) {
+  return read->processor ? HB_KEPT_FAILED : read->reason;
+}
+
 static enum hb_code take_token(const struct hb_read *read, struct hb_kept_place *out,
                                struct hb_err *err) {
   const uint8_t *at = read->token.data;
@@ -67,6 +72,8 @@ static enum hb_code take_token(const struct hb_read *read, struct hb_kept_place 
       hb_get_u64_le(at + 1) != purpose_of(read)) {
     return hb_token_invalid(err);
   }
+  uint8_t reason = reason_of(read);
+  if (reason != HB_KEPT_ANY && at[9] != reason) return hb_token_invalid(err);
   *out = (struct hb_kept_place){
       .reason = at[9], .position = (int64_t)hb_get_u64_le(at + 10), .hash = hb_get_u64_le(at + 18)};
   return HB_OK;
@@ -187,8 +194,7 @@ enum hb_code hb_read_unprocessed(struct hb_engine *engine, struct hb_read *read,
   }
   struct page page = {
       .engine = engine, .read = read, .budget = engine->tuning.read_step_bytes, .err = err};
-  uint8_t reason = read->processor ? HB_KEPT_FAILED : read->reason;
-  enum hb_code code = hb_kept_each(engine->store, read->stream->id, reason,
+  enum hb_code code = hb_kept_each(engine->store, read->stream->id, reason_of(read),
                                    read->token.size ? &after : NULL, visit, &page, err);
   if (code == HB_OK) code = page.code;
   if (code == HB_OK && !settle(&page)) code = hb_err_failed(err);

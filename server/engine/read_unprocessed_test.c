@@ -245,6 +245,15 @@ static void test_tokens(void **state) {
   read = (struct hb_read){.stream = other, .page_size = 1};
   expect_invalid(rig, read, token);
   hb_read_done(&first);
+  /* One that leads out of its reason was never given. */
+  first = (struct hb_read){
+      .kind = HB_READ_UNPROCESSED, .stream = stream, .page_size = 1, .reason = HB_OUTCOME_CONFLICT};
+  assert_int_equal(rig_read(rig, &first), HB_OK);
+  read = (struct hb_read){.stream = stream, .page_size = 1, .reason = HB_OUTCOME_CONFLICT};
+  assert_int_equal(first.next_token.data[9], HB_OUTCOME_CONFLICT);
+  first.next_token.data[9] = 200;
+  expect_invalid(rig, read, hb_buf_view(&first.next_token));
+  hb_read_done(&first);
   hb_stream_unref(other);
   hb_stream_unref(stream);
 }
