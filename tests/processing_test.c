@@ -323,6 +323,17 @@ static void test_blocked(void **state) {
   results = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--count", "3");
   assert_non_null(strstr(results, "\"payload\":\"11\""));
   free(results);
+  /* All three that failed are told, made good or not, and the copy that was refused. */
+  char *kept = RUN(0, NULL, "unprocessed", "ls", "-S", "s", "--key", "a");
+  static const char *const expected[] = {"CONFLICT 1 ", "EXCEPTION 1 ",
+                                         ", at position 0 of p: ", "EXCEPTION 3 ", "EXCEPTION 5 "};
+  char *at = kept;
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    at = strstr(at, expected[i]);
+    assert_non_null(at);
+  }
+  assert_null(strstr(at + 1, "EXCEPTION"));
+  free(kept);
   DO(69, NULL, "unprocessed", "retry", "-S", "s", "--processor", "q");
   DO(0, NULL, "processor", "rm", "p", "-S", "s", "--keep");
   DO(73, NULL, "unprocessed", "retry", "-S", "s", "--processor", "p");

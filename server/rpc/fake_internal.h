@@ -76,6 +76,9 @@ struct hb_engine {
   struct hb_compaction *compaction; /* held */
 };
 
+/* With the engine's mutex: everything but log blocks. */
+struct hb_read; /* server/engine/reads.h */
+void fake_read_locked(struct hb_read *read);
 /* Something changed: call the watches. */
 void fake_engine_tell(struct hb_stream *stream);
 
