@@ -578,6 +578,42 @@ HOLDBACK_API int holdback_list_keys(struct holdback_client *client, const char *
                                     struct holdback_bytes key_prefix, holdback_key_each *each,
                                     void *context, struct holdback_error *error);
 
+/* ---- what is kept aside: events that were refused, and events that user code failed at */
+
+/* Numbers as in holdback.v1.UnprocessedReason. */
+enum holdback_unprocessed_reason {
+  HOLDBACK_UNPROCESSED_ANY = 0,
+  HOLDBACK_UNPROCESSED_CONFLICT = 3,
+  HOLDBACK_UNPROCESSED_LATE = 4,
+  HOLDBACK_UNPROCESSED_BEFORE_FIRST = 5,
+  HOLDBACK_UNPROCESSED_EXCEPTION = 64
+};
+/* Lives for the callback. */
+struct holdback_unprocessed {
+  bool has_event; /* not where a processor gave up a timer, or an end */
+  struct holdback_event event;
+  int reason;
+  bool has_position; /* EXCEPTION: where in the stream's log */
+  int64_t position;
+  const char *processor;   /* EXCEPTION; "" where it is gone */
+  const char *explanation; /* EXCEPTION */
+  const char *producer;    /* who sent it first; "" where that is not known */
+  uint64_t count;          /* how often it was refused, or failed */
+  int64_t first_seen_ms;   /* since 1970, UTC, by the server's clock */
+  int64_t last_seen_ms;
+};
+struct holdback_unprocessed_filter {
+  const char *processor; /* NULL: of all, and refusals */
+  enum holdback_unprocessed_reason reason;
+  const struct holdback_bytes *key; /* NULL: of all keys */
+};
+typedef bool holdback_unprocessed_each(void *context, const struct holdback_unprocessed *event);
+/* By reason, then sequence or position. `filter` NULL: all. */
+HOLDBACK_API int holdback_list_unprocessed(struct holdback_client *client, const char *stream,
+                                           const struct holdback_unprocessed_filter *filter,
+                                           holdback_unprocessed_each *each, void *context,
+                                           struct holdback_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -118,10 +118,12 @@ struct hb_key hb_key_failure(uint64_t stream, int64_t position, uint64_t hash) {
 
 bool hb_key_is_failure(struct hb_slice key) { return key.size == 25 && key.data[8] == FAILURE; }
 
-bool hb_key_parse_failure(struct hb_slice key, uint64_t *out_stream, int64_t *out_position) {
+bool hb_key_parse_failure(struct hb_slice key, uint64_t *out_stream, int64_t *out_position,
+                          uint64_t *out_hash) {
   if (!hb_key_is_failure(key)) return false;
   *out_stream = hb_get_u64_be(key.data);
   *out_position = get_i64(key.data + 9);
+  *out_hash = hb_get_u64_be(key.data + 17);
   return true;
 }
 

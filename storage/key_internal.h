@@ -54,7 +54,8 @@ bool hb_key_parse_unprocessed(struct hb_slice key, uint64_t *out_stream,
 /* What a processor gave up, in the same family; the outcome is a number of its own. */
 struct hb_key hb_key_failure(uint64_t stream, int64_t position, uint64_t hash);
 bool hb_key_is_failure(struct hb_slice key);
-bool hb_key_parse_failure(struct hb_slice key, uint64_t *out_stream, int64_t *out_position);
+bool hb_key_parse_failure(struct hb_slice key, uint64_t *out_stream, int64_t *out_position,
+                          uint64_t *out_hash);
 bool hb_key_parse_peer(struct hb_slice key, uint32_t *out_peer);
 
 /* lists: appended to `out`. A prefix is what every row has whose key starts with `prefix`. */

@@ -431,7 +431,8 @@ static enum hb_code visit_failure(void *context, struct hb_slice key, struct hb_
   const struct failures *failures = context;
   struct hb_stored_failure row = {.count = 0};
   uint64_t stream;
-  if (!hb_key_parse_failure(key, &stream, &row.position)) return HB_OK; /* a refusal */
+  uint64_t hash;
+  if (!hb_key_parse_failure(key, &stream, &row.position, &hash)) return HB_OK; /* a refusal */
   struct hb_unprocessed kept;
   struct hb_failure_row parts;
   enum hb_code code = hb_record_get_unprocessed(value, &kept, err);

@@ -323,11 +323,97 @@ static void test_blocked(void **state) {
   results = RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--count", "3");
   assert_non_null(strstr(results, "\"payload\":\"11\""));
   free(results);
+  /* All three that failed are told, made good or not, and the copy that was refused. */
+  char *kept = RUN(0, NULL, "unprocessed", "ls", "-S", "s", "--key", "a");
+  static const char *const expected[] = {"CONFLICT 1 ", "EXCEPTION 1 ",
+                                         ", at position 0 of p: ", "EXCEPTION 3 ", "EXCEPTION 5 "};
+  char *at = kept;
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    at = strstr(at, expected[i]);
+    assert_non_null(at);
+  }
+  assert_null(strstr(at + 1, "EXCEPTION"));
+  free(kept);
   DO(69, NULL, "unprocessed", "retry", "-S", "s", "--processor", "q");
   DO(0, NULL, "processor", "rm", "p", "-S", "s", "--keep");
   DO(73, NULL, "unprocessed", "retry", "-S", "s", "--processor", "p");
   DO(0, NULL, "stream", "add", "g", "--first", "1");
   DO(67, NULL, "processor", "add", "p", "sum", "-S", "g", "--on-error", "wait");
+}
+
+static json_t *unprocessed_line(char **rest) {
+  char *end = strchr(*rest, '\n');
+  assert_non_null(end);
+  *end = '\0';
+  json_t *line = json_loads(*rest, 0, NULL);
+  assert_non_null(line);
+  *rest = end + 1;
+  return line;
+}
+
+/* Takes the line. */
+static void expect_unprocessed(json_t *line, const char *reason, int64_t sequence,
+                               const char *payload, int64_t count) {
+  json_t *event = json_object_get(line, "event");
+  assert_string_equal(json_string_value(json_object_get(line, "reason")), reason);
+  assert_int_equal(json_integer_value(json_object_get(event, "sequence")), sequence);
+  assert_string_equal(json_string_value(json_object_get(event, "payload")), payload);
+  assert_int_equal(json_integer_value(json_object_get(line, "count")), count);
+  bool failed = strcmp(reason, "EXCEPTION") == 0;
+  const char *why = json_string_value(json_object_get(line, "explanation"));
+  assert_int_equal(why && strstr(why, "is no number"), failed);
+  assert_int_equal(json_object_get(line, "position") != NULL, failed);
+  assert_int_equal(json_object_get(line, "processor") != NULL, failed);
+  assert_int_equal(json_object_get(line, "producer") != NULL, !failed);
+  json_decref(line);
+}
+
+/* What was refused and what user code failed at is listed: all, or of a processor, a reason, a key
+ * alone; after a SIGKILL as before it, with the counts. */
+static void test_unprocessed(void **state) {
+  struct world *world = *state;
+  DO(0, NULL, "stream", "add", "s", "--first", "1");
+  expect(RUN(0, NULL, "unprocessed", "ls", "-S", "s"), "");
+  DO(0, NULL, "processor", "add", "p", "sum", "-S", "s");
+  DO(0,
+     "{\"sequence\":1,\"key\":\"a\",\"payload\":\"1\"}\n"
+     "{\"sequence\":2,\"key\":\"b\",\"payload\":\"x\"}\n"
+     "{\"sequence\":3,\"key\":\"a\",\"payload\":\"3\"}\n",
+     "send", "-S", "s", "-");
+  for (int i = 0; i < 2; i++) {
+    DO(3,
+       "{\"sequence\":1,\"key\":\"a\",\"payload\":\"other\"}\n"
+       "{\"sequence\":0,\"key\":\"a\",\"payload\":\"early\"}\n",
+       "send", "-S", "s", "-");
+  }
+  free(RUN(0, NULL, "tail", "-S", "s", "--processor", "p", "--count", "2"));
+  for (int start = 0; start < 2; start++) {
+    char *text = RUN(0, NULL, "unprocessed", "ls", "-S", "s", "--json");
+    char *rest = text;
+    expect_unprocessed(unprocessed_line(&rest), "CONFLICT", 1, "other", 2);
+    expect_unprocessed(unprocessed_line(&rest), "BEFORE_FIRST", 0, "early", 2);
+    expect_unprocessed(unprocessed_line(&rest), "EXCEPTION", 2, "x", 1);
+    assert_string_equal(rest, "");
+    free(text);
+    if (start == 1) break;
+    hbt_server_kill(&world->server);
+    assert_true(hbt_server_start(&world->server));
+  }
+  char *text = RUN(0, NULL, "unprocessed", "ls", "-S", "s", "--processor", "p");
+  static const char FAILED[] = "EXCEPTION 2 \"b\"  1 bytes, once, at ";
+  assert_memory_equal(text, FAILED, sizeof FAILED - 1);
+  assert_non_null(strstr(text, ", at position 2 of p: \"payload 'x' is no number"));
+  free(text);
+  text = RUN(0, NULL, "unprocessed", "ls", "-S", "s", "--reason", "conflict", "--key", "a");
+  static const char REFUSED[] = "CONFLICT 1 \"a\"  5 bytes, 2 times, last at ";
+  assert_memory_equal(text, REFUSED, sizeof REFUSED - 1);
+  assert_null(strchr(strchr(text, '\n') + 1, '\n'));
+  free(text);
+  expect(RUN(0, NULL, "unprocessed", "ls", "-S", "s", "--key", "YWI=", "--base64"), "");
+  DO(69, NULL, "unprocessed", "ls", "-S", "s", "--processor", "q");
+  DO(69, NULL, "unprocessed", "ls", "-S", "nowhere");
+  DO(2, NULL, "unprocessed", "ls", "-S", "s", "--reason", "duplicate");
+  DO(2, NULL, "unprocessed", "ls", "-S", "s", "--base64");
 }
 
 /* Statuses that are told say where the key is blocked, and when it is no more. */
@@ -380,6 +466,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_key_status, setup, teardown),
       cmocka_unit_test_setup_teardown(test_key_status_periodic, setup, teardown),
       cmocka_unit_test_setup_teardown(test_blocked, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_unprocessed, setup, teardown),
       cmocka_unit_test_setup_teardown(test_blocked_told, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
   };

@@ -41,6 +41,7 @@ extern const struct command processor_add;
 extern const struct command processor_info;
 extern const struct command processor_ls;
 extern const struct command processor_rm;
+extern const struct command unprocessed_ls;
 extern const struct command unprocessed_retry;
 extern const struct command unprocessed_skip;
 

@@ -100,6 +100,15 @@ uint32_t hb_peers_intern(struct hb_peers *peers, struct hb_slice text) {
   return peer;
 }
 
+void hb_peers_text(struct hb_peers *peers, uint32_t peer, struct hb_buf *out) {
+  pthread_mutex_lock(&peers->mutex);
+  if (peer > 0 && peer <= peers->count) {
+    struct hb_slice text = peers->texts[peer - 1];
+    hb_buf_append(out, text.data, text.size);
+  }
+  pthread_mutex_unlock(&peers->mutex);
+}
+
 bool hb_peers_put(struct hb_peers *peers, struct hb_write *write) {
   pthread_mutex_lock(&peers->mutex);
   bool any = peers->written < peers->count;

@@ -32,6 +32,8 @@ HB_MUST_CHECK enum hb_code hb_peers_reload(struct hb_peers *peers, struct hb_sto
 void hb_peers_close(struct hb_peers *peers);
 /* Any thread. 0 where the table is full. */
 uint32_t hb_peers_intern(struct hb_peers *peers, struct hb_slice text);
+/* Any thread. The text is appended; nothing for a number without one. */
+void hb_peers_text(struct hb_peers *peers, uint32_t peer, struct hb_buf *out);
 /* Put rows that no write had yet: a batch's peers were interned before it was handed in, so they
  * are durable no later than its receipts. Sequencer's thread. Returns whether there were any. */
 bool hb_peers_put(struct hb_peers *peers, struct hb_write *write);

@@ -182,6 +182,7 @@ void hb_processor_unref(struct hb_processor *processor);
 /* A reference, or NULL. */
 struct hb_processor *hb_processors_find(struct hb_engine *engine, uint64_t stream,
                                         const char *name);
+struct hb_processor *hb_processors_find_id(struct hb_engine *engine, struct hb_processor_id id);
 void hb_processors_add(struct hb_engine *engine, struct hb_processor *processor);
 void hb_processors_remove(struct hb_engine *engine, struct hb_processor *processor);
 /* Its thread is to end. Any thread. */

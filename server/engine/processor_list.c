@@ -67,6 +67,19 @@ struct hb_processor *hb_processors_find(struct hb_engine *engine, uint64_t strea
   return found;
 }
 
+struct hb_processor *hb_processors_find_id(struct hb_engine *engine, struct hb_processor_id id) {
+  struct hb_processors *all = &engine->processors;
+  struct hb_processor *found = NULL;
+  pthread_mutex_lock(&all->mutex);
+  for (size_t i = 0; i < all->count && !found; i++) {
+    struct hb_processor *item = all->items[i];
+    bool same = item->id.stream == id.stream && item->id.processor == id.processor;
+    if (same) found = hb_processor_ref(item);
+  }
+  pthread_mutex_unlock(&all->mutex);
+  return found;
+}
+
 /* ---- threads */
 
 bool hb_processors_enter(struct hb_engine *engine, struct hb_processor *processor) {

@@ -14,6 +14,8 @@ enum hb_code hb_read_key(struct hb_engine *engine, struct hb_read *read, struct 
 enum hb_code hb_read_keys(struct hb_engine *engine, struct hb_read *read, bool *out_again,
                           struct hb_err *err);
 void hb_read_keys_done(void *state);
+enum hb_code hb_read_unprocessed(struct hb_engine *engine, struct hb_read *read,
+                                 struct hb_err *err);
 
 /* FNV-1a over bytes; ties a token to what it was given for. */
 uint64_t hb_token_hash(uint64_t seed, struct hb_slice bytes);

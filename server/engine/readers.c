@@ -21,6 +21,8 @@ static enum hb_code run(struct hb_engine *engine, struct hb_read *read, bool *ou
     case HB_READ_KEYS:
     case HB_READ_KEY_STATUS:
       return hb_read_keys(engine, read, out_again, &read->error);
+    case HB_READ_UNPROCESSED:
+      return hb_read_unprocessed(engine, read, &read->error);
     default:
       HB_UNREACHABLE();
   }
@@ -33,6 +35,10 @@ static void drop_results(struct hb_read *read) {
   free(read->entries);
   read->entries = NULL;
   read->entries_count = 0;
+  for (size_t i = 0; i < read->unprocessed_count; i++) hb_bytes_unref(read->unprocessed[i].owner);
+  free(read->unprocessed);
+  read->unprocessed = NULL;
+  read->unprocessed_count = 0;
   hb_buf_done(&read->keys);
   read->keys_count = 0;
   free(read->standings);

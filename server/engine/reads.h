@@ -15,11 +15,12 @@
 #include "storage/processor_rows.h"
 
 enum hb_read_kind {
-  HB_READ_LOG,       /* blocks from the one that contains `position` up to the published frontier */
-  HB_READ_TIME,      /* -> position of the first released event, or result, of time >= `time` */
-  HB_READ_KEY,       /* one page of one key's list */
-  HB_READ_KEYS,      /* one page of keys; with `processor`, the status of each */
-  HB_READ_KEY_STATUS /* of one key, of `processor` */
+  HB_READ_LOG,  /* blocks from the one that contains `position` up to the published frontier */
+  HB_READ_TIME, /* -> position of the first released event, or result, of time >= `time` */
+  HB_READ_KEY,  /* one page of one key's list */
+  HB_READ_KEYS, /* one page of keys; with `processor`, the status of each */
+  HB_READ_KEY_STATUS, /* of one key, of `processor` */
+  HB_READ_UNPROCESSED /* one page of what was refused, or given up, and is kept */
 };
 
 enum { HB_READ_BLOCKS_MAX = 16 };
@@ -31,6 +32,22 @@ struct hb_key_entry {
   int64_t position; /* = sequence in GLOBAL mode, also while held; none while held in PER_KEY */
   bool released;
 };
+
+/* One event that is kept in `unprocessed`; owned by the read until hb_read_done. */
+struct hb_unprocessed_entry {
+  struct hb_bytes *owner; /* reference; of all slices */
+  uint8_t reason;         /* an outcome, or HB_UNPROCESSED_EXCEPTION */
+  int64_t position;       /* its sequence; EXCEPTION: its position in the log */
+  uint64_t count;         /* how often */
+  uint64_t first_seen_wall_ms;
+  uint64_t last_seen_wall_ms;
+  struct hb_slice frame;       /* empty where no event was given up, but a timer or an end */
+  struct hb_slice explanation; /* EXCEPTION; as user code gave it, perhaps no text */
+  struct hb_slice processor;   /* EXCEPTION: the name; "" where it is gone */
+  struct hb_slice producer;    /* who sent the first; "" where that is not known */
+};
+/* User code failed at it. Number as in the store. */
+enum { HB_UNPROCESSED_EXCEPTION = 64 };
 
 /* How a key stands: what is committed of it, and what waits, as of moments close together. */
 struct hb_key_standing {
@@ -51,14 +68,18 @@ struct hb_read {
   int64_t position;    /* LOG */
   size_t bytes_max;    /* LOG: about so many bytes of blocks, at least one block */
   struct hb_time time; /* TIME */
-  struct hb_slice key; /* KEY, KEY_STATUS; KEYS: the prefix */
+  struct hb_slice key; /* KEY, KEY_STATUS; KEYS: the prefix; UNPROCESSED: with has_key */
+  bool has_key;        /* UNPROCESSED: events of `key` alone */
+  uint8_t reason;      /* UNPROCESSED: of this reason alone; 0: of all */
   bool has_from;       /* KEY: from_position */
   int64_t from_position;
   bool released_only; /* KEY */
-  uint64_t
-      processor; /* KEYS, KEY_STATUS: hb_processor_info.id of one that keeps statuses; 0: none */
-  uint32_t page_size;    /* KEY, KEYS: entries, > 0 */
-  struct hb_slice token; /* KEY, KEYS: as given back by the page before; "" = first page */
+  /* hb_processor_info.id; KEYS, KEY_STATUS: of one that keeps statuses; 0: none. UNPROCESSED: what
+   * this one gave up; 0: what anyone did, and what was refused. */
+  uint64_t processor;
+  uint32_t page_size; /* KEY, KEYS, UNPROCESSED: entries, > 0 */
+  struct hb_slice
+      token; /* KEY, KEYS, UNPROCESSED: as given back by the page before; "" = first page */
 
   /* out */
   struct hb_err error; /* HB_OUT_OF_RANGE (below earliest), HB_CORRUPT (a hole), HB_INVALID
@@ -70,6 +91,8 @@ struct hb_read {
   size_t entries_count;
   struct hb_buf keys; /* KEYS: u32 little-endian size, bytes; repeated */
   size_t keys_count;
+  struct hb_unprocessed_entry *unprocessed; /* UNPROCESSED: likewise */
+  size_t unprocessed_count;
   struct hb_key_standing *standings; /* with `processor`, one for each key */
   struct hb_buf next_token;          /* "" = the end. Opaque, self-contained, survives restarts */
 

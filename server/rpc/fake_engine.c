@@ -31,6 +31,8 @@ static void free_stream(struct hb_stream *stream) {
     free((void *)(uintptr_t)stream->events[i].event.frame);
   }
   for (size_t i = 0; i < stream->blocks_count; i++) hb_bytes_unref(stream->blocks[i]);
+  for (size_t i = 0; i < stream->refused_count; i++) hb_bytes_unref(stream->refused[i].frame);
+  free(stream->refused);
   free(stream->events);
   free(stream->blocks);
   free(stream->block_ends);
@@ -339,12 +341,26 @@ static struct hb_event *lookup(struct hb_stream *stream, int64_t sequence, size_
   return found ? &stream->events[at].event : NULL;
 }
 
+static enum hb_outcome keep(struct hb_stream *stream, enum hb_outcome outcome,
+                            const struct hb_event *event) {
+  hb_reserve((void **)&stream->refused, &stream->refused_cap, stream->refused_count + 1,
+             sizeof *stream->refused);
+  stream->refused[stream->refused_count++] =
+      (struct refused){.outcome = outcome,
+                       .sequence = event->sequence,
+                       .frame = hb_bytes_copy(hb_event_frame(event))};
+  return outcome;
+}
+
 static enum hb_outcome decide(struct hb_stream *stream, const struct hb_event *event) {
   if (event->sequence == INT64_MAX) return HB_OUTCOME_OUT_OF_RANGE;
-  if (event->sequence < stream->record.first_sequence) return HB_OUTCOME_BEFORE_FIRST;
+  if (event->sequence < stream->record.first_sequence) {
+    return keep(stream, HB_OUTCOME_BEFORE_FIRST, event);
+  }
   size_t place;
   const struct hb_event *known = lookup(stream, event->sequence, &place);
-  if (known) return hb_event_same(known, event) ? HB_OUTCOME_DUPLICATE : HB_OUTCOME_CONFLICT;
+  if (known && hb_event_same(known, event)) return HB_OUTCOME_DUPLICATE;
+  if (known) return keep(stream, HB_OUTCOME_CONFLICT, event);
   hb_reserve((void **)&stream->events, &stream->cap, stream->count + 1, sizeof *stream->events);
   memmove(&stream->events[place + 1], &stream->events[place],
           (stream->count - place) * sizeof *stream->events);
@@ -567,59 +583,6 @@ enum hb_tail_result hb_stream_read_tail(struct hb_stream *stream, int64_t positi
   return result;
 }
 
-static bool matches(const struct hb_read *read, const struct hb_event *event) {
-  if (read->kind != HB_READ_KEY) return hb_slice_starts_with(hb_event_key(event), read->key);
-  return hb_slice_equal(hb_event_key(event), read->key) &&
-         (!read->has_from || event->sequence >= read->from_position);
-}
-
-/* Tokens are the count of matches that were read already, as a text. */
-static void read_key(struct hb_read *read) {
-  struct hb_stream *stream = read->stream;
-  size_t skip = 0;
-  for (size_t i = 0; i < read->token.size; i++)
-    skip = skip * 10 + (size_t)(read->token.data[i] - 48);
-  read->entries = hb_calloc(read->page_size, sizeof *read->entries);
-  size_t seen = 0;
-  for (size_t i = 0; i < stream->count; i++) {
-    const struct hb_event *event = &stream->events[i].event;
-    if (!matches(read, event) || seen++ < skip) continue;
-    if (read->entries_count == read->page_size) {
-      char token[24];
-      int size = snprintf(token, sizeof token, "%zu", skip + read->entries_count);
-      hb_buf_append(&read->next_token, token, (size_t)size);
-      return;
-    }
-    read->entries[read->entries_count++] =
-        (struct hb_key_entry){.owner = NULL,
-                              .frame = hb_event_frame(event),
-                              .position = event->sequence,
-                              .released = event->sequence < stream->record.frontier};
-  }
-}
-
-static void read_keys(struct hb_read *read) {
-  struct hb_stream *stream = read->stream;
-  for (size_t i = 0; i < stream->count && read->keys_count < read->page_size; i++) {
-    const struct hb_event *event = &stream->events[i].event;
-    if (!matches(read, event) || event->sequence >= stream->record.frontier) continue;
-    uint32_t size = event->key_size; /* little-endian here, as everywhere we run */
-    hb_buf_append(&read->keys, &size, sizeof size);
-    hb_buf_append(&read->keys, hb_event_key(event).data, size);
-    read->keys_count++;
-  }
-}
-
-static void read_time(struct hb_read *read) {
-  struct hb_stream *stream = read->stream;
-  read->found_position = stream->record.frontier;
-  for (size_t i = stream->count; i > 0; i--) {
-    const struct hb_event *event = &stream->events[i - 1].event;
-    if (event->sequence >= stream->record.frontier) continue;
-    if (hb_time_compare(event->time, read->time) >= 0) read->found_position = event->sequence;
-  }
-}
-
 void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
   lock(engine);
   read->error = (struct hb_err){.code = HB_OK};
@@ -630,15 +593,11 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
                                 HB_READ_BLOCKS_MAX, read->bytes_max);
       break;
     case HB_READ_TIME:
-      read_time(read);
-      break;
     case HB_READ_KEY:
-      read_key(read);
-      break;
     case HB_READ_KEYS:
-      read_keys(read);
-      break;
-    case HB_READ_KEY_STATUS: /* there is no processor */
+    case HB_READ_KEY_STATUS:
+    case HB_READ_UNPROCESSED:
+      fake_read_locked(read);
       break;
   }
   unlock(engine);
@@ -648,7 +607,9 @@ void hb_engine_read(struct hb_engine *engine, struct hb_read *read) {
 void hb_read_done(struct hb_read *read) {
   for (uint32_t i = 0; i < read->blocks_count; i++) hb_bytes_unref(read->blocks[i]);
   for (size_t i = 0; i < read->entries_count; i++) hb_bytes_unref(read->entries[i].owner);
+  for (size_t i = 0; i < read->unprocessed_count; i++) hb_bytes_unref(read->unprocessed[i].owner);
   read->blocks_count = 0;
+  free(read->unprocessed);
   free(read->entries);
   hb_buf_done(&read->keys);
   hb_buf_done(&read->next_token);

@@ -20,6 +20,13 @@ struct stored {
   struct hb_event event; /* its frame is owned */
 };
 
+/* An event that was refused. */
+struct refused {
+  enum hb_outcome outcome;
+  int64_t sequence;
+  struct hb_bytes *frame; /* reference */
+};
+
 struct hb_stream {
   int refs; /* protected by the engine's mutex, as all */
   struct hb_engine *engine;
@@ -29,6 +36,9 @@ struct hb_stream {
   struct stored *events; /* ascending */
   size_t count;
   size_t cap;
+  struct refused *refused; /* in the order of coming */
+  size_t refused_count;
+  size_t refused_cap;
   struct hb_frontier record;
   struct hb_bytes **blocks;
   int64_t *block_ends;
@@ -66,6 +76,9 @@ struct hb_engine {
   struct hb_compaction *compaction; /* held */
 };
 
+/* With the engine's mutex: everything but log blocks. */
+struct hb_read; /* server/engine/reads.h */
+void fake_read_locked(struct hb_read *read);
 /* Something changed: call the watches. */
 void fake_engine_tell(struct hb_stream *stream);
 

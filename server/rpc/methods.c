@@ -16,6 +16,7 @@ static const struct hb_method *const methods[] = {
     &hb_method_attach_processor,   &hb_method_detach_processor, &hb_method_get_processor,
     &hb_method_list_processors,    &hb_method_get_key_status,   &hb_method_retry_blocked_keys,
     &hb_method_skip_blocked_key,   &hb_method_list_gaps,        &hb_method_list_keys_with_gaps,
+    &hb_method_list_unprocessed,
 };
 
 const struct hb_method *hb_method_find(const char *path, size_t size) {

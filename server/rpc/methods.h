@@ -23,6 +23,7 @@ extern const struct hb_method hb_method_list_keys;
 extern const struct hb_method hb_method_list_keys_with_gaps;
 extern const struct hb_method hb_method_list_processors;
 extern const struct hb_method hb_method_list_streams;
+extern const struct hb_method hb_method_list_unprocessed;
 extern const struct hb_method hb_method_read_key;
 extern const struct hb_method hb_method_reflection_v1;
 extern const struct hb_method hb_method_reflection_v1alpha;

@@ -307,6 +307,111 @@ static void gaps_are_paged(void **state) {
   assert_int_equal(status.code, GRPC_STATUS_NOT_FOUND);
 }
 
+/* ---- what is kept aside */
+
+static void refuse_one(struct test_server *server, int64_t sequence, const char *payload) {
+  struct hb_buf bytes = {0}, batch = {0};
+  test_put_event(&batch, sequence, "k", payload);
+  hb_buf_append(&bytes,
+                "\x0a\x07"
+                "default\x12",
+                10);
+  hb_buf_append_u8(&bytes, (uint8_t)batch.size);
+  hb_buf_append(&bytes, batch.data, batch.size);
+  test_append_bytes(server, &bytes);
+  hb_buf_done(&batch);
+  hb_buf_done(&bytes);
+}
+
+static Holdback__V1__ListUnprocessedResponse *list_unprocessed(
+    struct test_server *server, const Holdback__V1__ListUnprocessedRequest *request,
+    struct test_status *status) {
+  return test_unary(&server->client, "/holdback.v1.DeliveryService/ListUnprocessed", &request->base,
+                    &holdback__v1__list_unprocessed_response__descriptor, status);
+}
+
+/* The fake tells what is below the first sequence as failed, with a text that is not UTF-8. */
+static void expect_unprocessed(const Holdback__V1__UnprocessedEvent *event, bool conflict,
+                               uint64_t count) {
+  assert_int_equal(event->event->sequence, conflict ? 1 : 0);
+  assert_int_equal(event->event->payload.len, conflict ? 5 : 4);
+  assert_int_equal(event->reason,
+                   conflict ? HOLDBACK__V1__UNPROCESSED_REASON__UNPROCESSED_REASON_CONFLICT
+                            : HOLDBACK__V1__UNPROCESSED_REASON__UNPROCESSED_REASON_EXCEPTION);
+  assert_int_equal(event->position_presence_case != 0, !conflict);
+  assert_int_equal(event->count, count);
+  assert_int_equal(event->first_seen->seconds, 1);
+  assert_int_equal(event->first_seen->nanos, 1000000);
+  assert_int_equal(event->last_seen->seconds, 2);
+  assert_string_equal(event->explanation, conflict ? "" : "cut ?");
+  assert_string_equal(event->processor, conflict ? "" : "p");
+  assert_string_equal(event->producer, conflict ? "alice" : "");
+}
+
+/* ListUnprocessed pages through them, each event whole beside why it is there. */
+static void unprocessed_is_paged(void **state) {
+  struct test_server *server = *state;
+  test_append(server, "default", 1, 1);
+  refuse_one(server, 1, "other");
+  refuse_one(server, 0, "late");
+  Holdback__V1__ListUnprocessedRequest request = HOLDBACK__V1__LIST_UNPROCESSED_REQUEST__INIT;
+  request.stream = text("default");
+  request.page_size = 1;
+  char token[64] = "";
+  uint64_t next = 0;
+  struct test_status status;
+  do {
+    request.page_token = token;
+    Holdback__V1__ListUnprocessedResponse *page = list_unprocessed(server, &request, &status);
+    assert_non_null(page);
+    assert_int_equal(page->n_events, 1);
+    next++;
+    expect_unprocessed(page->events[0], next == 1, next);
+    (void)snprintf(token, sizeof token, "%s", page->next_page_token);
+    holdback__v1__list_unprocessed_response__free_unpacked(page, NULL);
+  } while (token[0]);
+  assert_int_equal(next, 2);
+}
+
+static void expect_refused(struct test_server *server,
+                           const Holdback__V1__ListUnprocessedRequest *request,
+                           const char *reason) {
+  struct test_status status;
+  assert_null(list_unprocessed(server, request, &status));
+  assert_string_equal(status.reason, reason);
+}
+
+/* What a request for them says wrongly is refused by name. */
+static void unprocessed_requests_are_checked(void **state) {
+  struct test_server *server = *state;
+  const Holdback__V1__ListUnprocessedRequest none = HOLDBACK__V1__LIST_UNPROCESSED_REQUEST__INIT;
+  Holdback__V1__ListUnprocessedRequest request = none;
+  request.stream = text("nowhere");
+  expect_refused(server, &request, "STREAM_NOT_FOUND");
+  request.stream = text("default");
+  request.reason = (Holdback__V1__UnprocessedReason)2;
+  expect_refused(server, &request, "UNPROCESSED_REASON_INVALID");
+  request.reason = (Holdback__V1__UnprocessedReason)-1;
+  expect_refused(server, &request, "UNPROCESSED_REASON_INVALID");
+  request.reason = HOLDBACK__V1__UNPROCESSED_REASON__UNPROCESSED_REASON_CONFLICT;
+  request.processor = text("p");
+  expect_refused(server, &request, "UNPROCESSED_REASON_INVALID");
+  request.reason = HOLDBACK__V1__UNPROCESSED_REASON__UNPROCESSED_REASON_EXCEPTION;
+  expect_refused(server, &request, "PROCESSOR_NOT_FOUND");
+  request = none;
+  request.stream = text("default");
+  request.page_size = 1001;
+  expect_refused(server, &request, "PAGE_TOO_LARGE");
+  request.page_size = 0;
+  request.page_token = text("?");
+  expect_refused(server, &request, "PAGE_TOKEN_INVALID");
+  request.page_token = text("");
+  static uint8_t large[65537];
+  request.key_presence_case = HOLDBACK__V1__LIST_UNPROCESSED_REQUEST__KEY_PRESENCE_KEY;
+  request.key = (ProtobufCBinaryData){.len = sizeof large, .data = large};
+  expect_refused(server, &request, "KEY_TOO_LARGE");
+}
+
 /* ---- keys */
 
 /* ReadKey pages through a key's list; each entry has its position and state. */
@@ -581,6 +686,8 @@ int main(void) {
       TEST(streams_are_paged),
       TEST(get_stream_tells_status),
       TEST(gaps_are_paged),
+      TEST(unprocessed_is_paged),
+      TEST(unprocessed_requests_are_checked),
       TEST(read_key_pages),
       TEST(list_keys_brings_keys),
       TEST(health_check),
