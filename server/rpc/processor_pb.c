@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "processing/holdback/processor.h"
+#include "server/rpc/text.h"
 
 enum { PARAMETERS_MAX = 64, PARAMETER_NAME_MAX = 64, PARAMETER_VALUE_MAX = 65536 };
 
@@ -192,13 +193,15 @@ static void put_status(const struct hb_processor_info *info, struct hb_processor
   }
   if (info->state == HB_PROCESSOR_SUSPENDED || info->state == HB_PROCESSOR_FAILED) {
     status->stopped_at = info->stopped_at;
-    status->reason = text(info->why);
+    pb->why = hb_text_cleaned(hb_slice_text(info->why));
+    status->reason = pb->why;
   }
   if (info->has_failure) {
     status->last_failure_position_presence_case =
         HOLDBACK__V1__PROCESSOR_STATUS__LAST_FAILURE_POSITION_PRESENCE_LAST_FAILURE_POSITION;
     status->last_failure_position = info->failure_at;
-    status->last_failure = text(info->failure);
+    pb->failure = hb_text_cleaned(hb_slice_text(info->failure));
+    status->last_failure = pb->failure;
   }
 }
 
@@ -222,4 +225,6 @@ void hb_processor_info_to_pb(const struct hb_processor_info *info,
 void hb_processor_info_pb_done(struct hb_processor_info_pb *pb) {
   free(pb->parameters);
   free(pb->list);
+  free(pb->why);
+  free(pb->failure);
 }

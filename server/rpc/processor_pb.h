@@ -25,6 +25,8 @@ struct hb_processor_info_pb {
   Google__Protobuf__Timestamp watermark;
   Holdback__V1__ProcessorParameter *parameters; /* owned */
   Holdback__V1__ProcessorParameter **list;      /* owned */
+  char *why;                                    /* owned, as is failure; NULL: none */
+  char *failure;
 };
 /* `pb` borrows from `info`. */
 void hb_processor_info_to_pb(const struct hb_processor_info *info, struct hb_processor_info_pb *pb);

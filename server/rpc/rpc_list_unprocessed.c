@@ -21,22 +21,6 @@ static Google__Protobuf__Timestamp time_of(uint64_t wall_ms) {
   return time;
 }
 
-/* As a protobuf string may be: what user code says may be anything, and may have been cut within a
- * character. The caller frees it. */
-static char *clean_text(struct hb_slice from) {
-  struct hb_buf out = {0};
-  size_t at;
-  while (!hb_text_is_clean(from, &at)) {
-    hb_buf_append(&out, from.data, at);
-    hb_buf_append_u8(&out, '?');
-    from = hb_slice_of(from.data + at + 1, from.size - at - 1);
-  }
-  hb_buf_append(&out, from.data, from.size);
-  hb_buf_append_u8(&out, '\0');
-  size_t size;
-  return (char *)hb_buf_take(&out, &size);
-}
-
 /* All but the event. */
 static void put_rest(const struct hb_unprocessed_entry *entry, struct hb_buf *out) {
   Holdback__V1__UnprocessedEvent pb = HOLDBACK__V1__UNPROCESSED_EVENT__INIT;
@@ -47,9 +31,9 @@ static void put_rest(const struct hb_unprocessed_entry *entry, struct hb_buf *ou
     pb.position_presence_case = HOLDBACK__V1__UNPROCESSED_EVENT__POSITION_PRESENCE_POSITION;
     pb.position = entry->position;
   }
-  pb.processor = clean_text(entry->processor);
-  pb.explanation = clean_text(entry->explanation);
-  pb.producer = clean_text(entry->producer);
+  pb.processor = hb_text_cleaned(entry->processor);
+  pb.explanation = hb_text_cleaned(entry->explanation);
+  pb.producer = hb_text_cleaned(entry->producer);
   pb.count = entry->count;
   pb.first_seen = &first;
   pb.last_seen = &last;

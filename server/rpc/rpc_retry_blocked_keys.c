@@ -1,9 +1,12 @@
 /* ProcessorService.RetryBlockedKeys. */
+#include <stdlib.h>
+
 #include "holdback/v1/processor.pb-c.h"
 #include "server/rpc/blocked_call.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/pb.h"
 #include "server/rpc/processor_pb.h"
+#include "server/rpc/text.h"
 #include "server/rpc/unary.h"
 
 static void answer(struct hb_blocked_call *self) {
@@ -12,8 +15,9 @@ static void answer(struct hb_blocked_call *self) {
   response.tried = retry->tried;
   response.processed = retry->good;
   response.blocked = retry->blocked;
-  response.reason = retry->why;
+  response.reason = hb_text_cleaned(hb_slice_text(retry->why));
   hb_call_answer(&self->call, hb_pb_pack(&response.base));
+  free(response.reason);
 }
 
 static enum hb_code take(struct hb_blocked_call *self,

@@ -19,6 +19,20 @@ bool hb_text_is_clean(struct hb_slice text, size_t *out_at) {
   return true;
 }
 
+char *hb_text_cleaned(struct hb_slice text) {
+  struct hb_buf out = {0};
+  size_t at;
+  while (!hb_text_is_clean(text, &at)) {
+    hb_buf_append(&out, text.data, at);
+    hb_buf_append_u8(&out, '?');
+    text = hb_slice_of(text.data + at + 1, text.size - at - 1);
+  }
+  hb_buf_append(&out, text.data, text.size);
+  hb_buf_append_u8(&out, '\0');
+  size_t size;
+  return (char *)hb_buf_take(&out, &size);
+}
+
 enum hb_code hb_text_stream_name(const char *field, struct hb_slice text, char *out,
                                  struct hb_err *err) {
   enum hb_code code = hb_stream_name_check(field, text, err);

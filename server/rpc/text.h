@@ -11,6 +11,9 @@
 
 /* Well-formed UTF-8 without NUL. *out_at: place of the first byte that is wrong. */
 bool hb_text_is_clean(struct hb_slice text, size_t *out_at);
+/* As a protobuf string may be: each byte that is wrong is a '?'. For what user code said, which may
+ * be anything, and may have been cut within a character. The caller frees it. */
+char *hb_text_cleaned(struct hb_slice text);
 /* HB_INVALID (STREAM_MISSING, STREAM_NAME_INVALID) naming `field`. `out` has room for
  * HB_STREAM_NAME_MAX + 1 bytes. */
 HB_MUST_CHECK enum hb_code hb_text_stream_name(const char *field, struct hb_slice text, char *out,

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/rpc/text.h"
@@ -36,6 +37,18 @@ static void only_clean_text_passes(void **state) {
     bool clean = hb_text_is_clean(hb_slice_of(texts[i].bytes, texts[i].size), &at);
     assert_int_equal(clean, texts[i].bad_at < 0);
     if (!clean) assert_int_equal(at, texts[i].bad_at);
+  }
+}
+
+/* Each byte that is wrong becomes a '?', the others stay. */
+static void any_bytes_are_cleaned(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"", ""}, {"good \xc3\xa4", "good \xc3\xa4"}, {"cut \xe2\x82", "cut ??"}, {"\xff", "?"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char *clean = hb_text_cleaned(hb_slice_text(cases[i][0]));
+    assert_string_equal(clean, cases[i][1]);
+    free(clean);
   }
 }
 
@@ -72,8 +85,8 @@ static void tokens_come_back(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(only_clean_text_passes),
-                                     cmocka_unit_test(names_come_out),
-                                     cmocka_unit_test(tokens_come_back)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(only_clean_text_passes), cmocka_unit_test(any_bytes_are_cleaned),
+      cmocka_unit_test(names_come_out), cmocka_unit_test(tokens_come_back)};
   return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
