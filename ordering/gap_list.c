@@ -99,7 +99,7 @@ static void set_names(struct hb_gap_keys_page *page) {
   const uint8_t *at = page->bytes->data;
   for (size_t i = 0; i < page->count; i++) {
     page->keys[i].key.data = at;
-    at += page->keys[i].key.size;
+    if (page->keys[i].key.size) at += page->keys[i].key.size; /* of the empty key alone: no bytes */
   }
 }
 

@@ -31,7 +31,9 @@ static bool see(void *context, const struct hb_kept *row) {
   struct seen *seen = context;
   seen->frames[seen->count++] = (char)row->frame.data[0];
   seen->last = *row;
-  memcpy(seen->explanation, row->explanation.data, row->explanation.size);
+  if (row->explanation.size) {
+    memcpy(seen->explanation, row->explanation.data, row->explanation.size);
+  }
   seen->explanation[row->explanation.size] = '\0';
   return seen->count < seen->max;
 }

@@ -104,6 +104,7 @@ static size_t list_keys(struct hb_per_key_rig *rig, struct listed *out) {
     for (size_t i = 0; i < page.count; i++, count++) {
       assert_true(count < LISTED_MAX);
       out[count] = (struct listed){.gaps = keys[i]};
+      if (!keys[i].key.size) continue; /* the empty key may have no address */
       memcpy(out[count].name, keys[i].key.data, keys[i].key.size);
     }
     page.order = page.more_order;
