@@ -68,6 +68,7 @@ static void read_unprocessed(struct hb_read *read) {
   for (size_t i = skip; i < stream->refused_count; i++) {
     const struct refused *refused = &stream->refused[i];
     bool conflict = refused->outcome == HB_OUTCOME_CONFLICT;
+    const struct hb_slice none = {NULL, 0};
     if (read->unprocessed_count == read->page_size) {
       put_token(read, i);
       return;
@@ -80,9 +81,9 @@ static void read_unprocessed(struct hb_read *read) {
         .first_seen_wall_ms = 1001,
         .last_seen_wall_ms = 2002,
         .frame = hb_bytes_view(refused->frame),
-        .explanation = conflict ? (struct hb_slice){0} : hb_slice_text("cut \xC3"),
-        .processor = conflict ? (struct hb_slice){0} : hb_slice_text("p"),
-        .producer = conflict ? hb_slice_text("alice") : (struct hb_slice){0}};
+        .explanation = conflict ? none : hb_slice_text("cut \xC3"),
+        .processor = conflict ? none : hb_slice_text("p"),
+        .producer = conflict ? hb_slice_text("alice") : none};
   }
 }
 
